@@ -19,7 +19,7 @@ from scrapy_rep.decision.usage import Judgement, describe_decision, store_judgem
 from scrapy_rep.exceptions import message_prefix
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import META_KEY, Announcer, as_meta
+from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request, without_credentials
@@ -131,7 +131,9 @@ class Drops:
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
             sys.stderr.write(f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n")
-        self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
+        self.announcer.send(
+            robotstxt_forbidden, request=request, verdict=verdict, dropped=not self._dry_run
+        )
 
     def log_summary(self) -> None:
         """Log the number of requests dropped with the main causes, and of what else was obeyed."""

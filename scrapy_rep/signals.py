@@ -5,21 +5,16 @@ Handlers of signals must be plain functions, not coroutine functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.overrides import Override
-from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.usage.statement import Value
-from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
@@ -95,11 +90,7 @@ class Announcer:
         request.meta[META_KEY] = self._last_meta.copy()
         if robotstxt_verdict in _receivers_of(self._sender, ()):
             verdict = verdict.with_origin(origin)
-            self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
-
-    def send_forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
-        """Send the signal that ``request`` is dropped; in a dry run, that it would be dropped."""
-        self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
+            self.send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_record(self, record: Record, previous: Record | None, request: Request) -> None:
         """Send the signals of a lookup that ended with ``record``.
@@ -110,14 +101,14 @@ class Announcer:
         origin = record.file.origin
         if not record.file.is_robotstxt:
             source = "store" if record is previous else "fetch"
-            self._send(
+            self.send(
                 robotstxt_tdmrep, origin=origin, record=record, source=source, request=request
             )
             return
         if record is previous:
-            self._send(robotstxt_loaded, origin=origin, request=request, record=record)
+            self.send(robotstxt_loaded, origin=origin, request=request, record=record)
             return
-        self._send(
+        self.send(
             robotstxt_fetched,
             origin=origin,
             outcome=record.last,
@@ -130,7 +121,7 @@ class Announcer:
         known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
         old, new = (None if r.copy is None else r.copy.body for r in (previous, record))
         if all(known) and old != new:
-            self._send(
+            self.send(
                 robotstxt_changed,
                 origin=origin,
                 old=None if old is None else RobotsTxt.parse(old),
@@ -138,44 +129,7 @@ class Announcer:
                 request=request,
             )
 
-    def send_overridden(self, request: Request, override: Override) -> None:
-        """Send the signal that ``override`` decides about ``request``."""
-        self._send(robotstxt_overridden, request=request, override=override)
-
-    def send_differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
-        """Send the signal that Scrapy's built-in middleware would decide differently."""
-        self._send(
-            robotstxt_differs,
-            request=request,
-            verdict=verdict,
-            builtin_allows=builtin_allows,
-        )
-
-    def send_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        """Send the signal of the delay in the robots.txt of ``origin``.
-
-        ``taken`` is the delay of the download slot in seconds; None if DOWNLOAD_SLOTS has a delay
-        for the slot.
-        """
-        self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
-
-    def send_back_off(self, origin: Origin, status: int, seconds: float) -> None:
-        """Send the signal that the host of ``origin`` gets no requests for ``seconds``.
-
-        ``status`` is the status with which the host refused a request: 429 or 503.
-        """
-        self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
-
-    def send_refused(self, request: Request, origin: Origin, cause: str) -> None:
-        """Send the signal that ``origin`` refused ``request``, which robots.txt allows."""
-        self._send(robotstxt_refused, request=request, origin=origin, cause=cause)
-
-    def send_usage(
-        self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
-    ) -> None:
-        """Send the signal of the usage preferences of a page, with the results by purpose."""
-        self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
-
-    def _send(self, signal: object, **what: Any) -> None:
+    def send(self, signal: object, **what: Any) -> None:
+        """Send ``signal`` with its arguments, if the crawl has a receiver of it."""
         if signal in _receivers_of(self._sender, ()):
             self._crawler.signals.send_catch_log(signal=signal, **what)

@@ -32,7 +32,7 @@ from scrapy_rep.fetch.route import intermediary_error
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import Announcer
+from scrapy_rep.signals import Announcer, robotstxt_back_off
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
@@ -302,7 +302,7 @@ class BackOff(Reason):
             seconds,
             extra={"spider": self._crawler.spider},
         )
-        self._announcer.send_back_off(origin, status, seconds)
+        self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def _pause_for(
         self, host: str, paused: PausedHost, seconds: float, *, extends: bool = False

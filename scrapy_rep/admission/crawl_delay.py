@@ -27,7 +27,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import Announcer
+from scrapy_rep.signals import Announcer, robotstxt_crawl_delay
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.expiring import ExpiringDict
@@ -221,4 +221,4 @@ class CrawlDelay(Reason):
             what,
             extra={"spider": self._crawler.spider},
         )
-        self._announcer.send_crawl_delay(origin, delay, taken)
+        self._announcer.send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)

@@ -14,7 +14,7 @@ from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKN
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import META_KEY, Announcer
+from scrapy_rep.signals import META_KEY, Announcer, robotstxt_usage
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.readers import NotTakenError, several_of
 from scrapy_rep.utils.text import printable_request
@@ -98,7 +98,7 @@ class UsageJudge:
             stats.count(self._crawler, stats.USAGE_DISALLOWED)
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
-        self._announcer.send_usage(request, judgement.usage, judgement.results, judgement.refused)
+        self._announcer.send(robotstxt_usage, request=request, **judgement._asdict())
 
 
 def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.settings import Options
+from scrapy_rep.signals import robotstxt_differs
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
@@ -174,7 +175,9 @@ class DryRun:
                 why,
                 extra=extra,
             )
-            self._announcer.send_differs(request, verdict, builtin_allows=allows)
+            self._announcer.send(
+                robotstxt_differs, request=request, verdict=verdict, builtin_allows=allows
+            )
 
     @staticmethod
     def _level(causes: Causes, verdict: Verdict, decision: Decision) -> int:

@@ -9,7 +9,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.overrides import Override, Overrides
-from scrapy_rep.signals import Announcer
+from scrapy_rep.signals import Announcer, robotstxt_overridden
 from scrapy_rep.utils.log import LimitedLogger
 
 logger: Final = LimitedLogger(__name__)
@@ -39,7 +39,7 @@ class OverrideLog:
             logger.info(
                 "Override in use: %a", str(override), extra={"spider": self._crawler.spider}
             )
-        self._announcer.send_overridden(request, override)
+        self._announcer.send(robotstxt_overridden, request=request, override=override)
 
     def log_expired(self) -> None:
         """Warn once about each override that has expired."""

@@ -20,7 +20,7 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
-from scrapy_rep.signals import META_KEY, Announcer
+from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.text import counted, printable, printable_request, short, without_credentials
@@ -94,7 +94,7 @@ class Refusals:
                 cause,
                 extra={"spider": self._crawler.spider},
             )
-        self._announcer.send_refused(request, origin, cause)
+        self._announcer.send(robotstxt_refused, request=request, origin=origin, cause=cause)
 
     def log_summary(self) -> None:
         """Log how many requests were refused, and by which sites most."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -14,9 +14,6 @@ from twisted.internet.task import LoopingCall
 from scrapy_rep import stats
 from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import counted
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger: Final = logging.getLogger(__name__)
 
@@ -37,7 +34,7 @@ class RobotsLogStats:
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler: Crawler) -> RobotsLogStats:
         """Return the extension.
 
         Raises NotConfigured if LOGSTATS_INTERVAL is 0, or ROBOTSTXT_OBEY is false.

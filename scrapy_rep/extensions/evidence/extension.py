@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider
@@ -20,8 +20,7 @@ from scrapy_rep.cache.entry import Entry, fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES, Decision
 from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.formats import common_members, make_evidence_writer
-from scrapy_rep.extensions.evidence.line import Line
-from scrapy_rep.extensions.evidence.writer_thread import WriterThread
+from scrapy_rep.extensions.evidence.writer_thread import Line, WriterThread
 from scrapy_rep.extensions.output_paths import path_of_setting
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -38,9 +37,6 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger: Final = LimitedLogger(__name__)
 
@@ -113,7 +109,7 @@ class RobotsEvidence:
             crawler.signals.connect(receiver, signal)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler: Crawler) -> RobotsEvidence:
         """Return the extension.
 
         Raises NotConfigured if REP_EVIDENCE is not set, or ROBOTSTXT_OBEY is false, and

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import IO, Final
 from uuid import uuid4
 
-from scrapy_rep.extensions.evidence.line import Line
 from scrapy_rep.extensions.evidence.part_files import Parts
+from scrapy_rep.extensions.evidence.writer_thread import Line
 from scrapy_rep.utils.lru import BoundedCache
 
 _BLOCK: Final = 64 * 1024

@@ -17,8 +17,8 @@ from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from scrapy_rep.extensions.evidence.line import Line
 from scrapy_rep.extensions.evidence.part_files import Parts, end_of_members
+from scrapy_rep.extensions.evidence.writer_thread import Line
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.utils.text import printable
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from platform import python_version
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
@@ -31,9 +31,6 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger: Final = LimitedLogger(__name__)
 
@@ -84,7 +81,7 @@ class RobotsReport:
             crawler.signals.connect(receiver, signal)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler: Crawler) -> RobotsReport:
         """Return the extension.
 
         Raises NotConfigured if REP_REPORT is not set, or ROBOTSTXT_OBEY is false, and SettingsError

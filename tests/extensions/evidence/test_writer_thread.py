@@ -16,7 +16,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_rep import SettingsError
 from scrapy_rep.extensions.evidence import part_files, writer_thread
 from scrapy_rep.extensions.evidence.jsonl import end_of_lines
-from scrapy_rep.extensions.evidence.line import Line
+from scrapy_rep.extensions.evidence.writer_thread import Line
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, robots

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from scrapy_rep.extensions.report import counts as counts_module
-from scrapy_rep.extensions.report import page, robots_texts, usage_counts
+from scrapy_rep.extensions.report import page, usage_counts
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
@@ -66,8 +66,8 @@ def test_urls_are_a_sample_of_each_rule(monkeypatch):
 
 
 def test_texts_are_cut_and_those_that_dropped_nothing_are_let_go_of(monkeypatch):
-    monkeypatch.setattr(robots_texts, "MAX_TEXT", 100)
-    monkeypatch.setattr(robots_texts, "MAX_TEXTS", 250)
+    monkeypatch.setattr(counts_module, "MAX_TEXT", 100)
+    monkeypatch.setattr(counts_module, "MAX_TEXTS", 250)
     counts = Counts()
     rows = []
     for number in range(4):
