@@ -12,7 +12,6 @@ from scrapy_rep.protocol.policy import Policy
 from tests.stores.records import available, unreachable
 
 BEGAN = 7.0
-SITES = [f"https://{number}.example" for number in range(15)]
 DOWN, STILL, KNOWN, BACK = "is unreachable", "is still", "has been unreachable", "is reachable"
 
 
@@ -40,29 +39,6 @@ class Scene:
             for record in self.caplog.records
             if what in record.getMessage() and record.levelno == level
         ]
-
-
-def test_of_each_kind_ten_lines_are_above_debug(scene):
-    for site in SITES:
-        scene.fetched(unreachable(site), available(site))
-        scene.found(unreachable(f"{site}:1"))
-        scene.fetched(unreachable(f"{site}:2"), unreachable(f"{site}:2", at=BEGAN - 1))
-        scene.fetched(available(f"{site}:2"), unreachable(f"{site}:2"))
-    for what, level in (
-        (DOWN, logging.WARNING),
-        (KNOWN, logging.INFO),
-        (STILL, logging.INFO),
-        (BACK, logging.INFO),
-    ):
-        lines = scene.told(what, level)
-        assert [
-            line.endswith(" - further lines of this kind are logged at DEBUG level")
-            for line in lines
-        ] == [
-            *[False] * 9,
-            True,
-        ]
-        assert len(scene.told(what, logging.DEBUG)) == len(SITES) - 10
 
 
 def test_what_is_down_is_told_once_however_it_is_learned(scene):
@@ -93,7 +69,7 @@ def test_what_goes_down_again_is_told_again(scene):
 
 def test_a_byte_is_counted_in_the_singular(scene):
     for body in (b"a", b"ab"):
-        scene.fetched(available(SITES[0], body))
+        scene.fetched(available("https://a.example", body))
     answers = [line.partition("(")[2] for line in scene.told("available", logging.DEBUG)]
     sizes = ("1 byte", "2 bytes")
     assert answers == [f"status 200, {size}, redirects: 0)" for size in sizes]
