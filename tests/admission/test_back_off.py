@@ -90,7 +90,9 @@ async def test_the_report_tells_for_how_long_a_site_was_left_alone(web, tmp_path
         await crawl(site.url("/0"), settings={"REP_REPORT": str(path)})
     (row,) = json.loads(pages["json"].read_text())["origins"]
     assert (row["back_offs"], row["back_off_seconds"]) == (1, 1.0)
-    assert "Sites that refused requests" in pages["html"].read_text()
+    text = pages["html"].read_text()
+    assert "Allowed by robots.txt, but refused by the site" in text
+    assert ">status 429<" in text
 
 
 @pytest_twisted.ensureDeferred
