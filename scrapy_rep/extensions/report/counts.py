@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from scrapy_rep.extensions.report.row_types import (
     DecidedBy,
-    DelayRow,
     DiffersRow,
     DropRow,
     OriginRow,
@@ -19,8 +18,6 @@ from scrapy_rep.extensions.report.row_types import (
 )
 from scrapy_rep.extensions.report.usage_counts import UsageCounts
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
-from scrapy_rep.overrides import Override
-from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Access
 from scrapy_rep.protocol.record import Record
@@ -113,11 +110,10 @@ class Counts:
             row = self.origins.setdefault(origin, OriginRow(origin))
         return row
 
-    def count_lookup(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
+    def count_lookup(self, record: Record, access: Access) -> OriginRow:
         """Count a lookup of robots.txt, which ended with ``record``; return the row of its origin.
 
-        ``access`` is what may be fetched according to ``record``. ``fetched`` is false if the
-        record comes from the store.
+        ``access`` is what may be fetched according to ``record``.
         """
         row = self.row(str(record.file.origin))
         file, last = RobotsFile.from_record(record, access), record.last
@@ -125,7 +121,6 @@ class Counts:
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
         row.asked = iso_time(file.asked)
-        row.fetches += fetched
         row.fetched = None if file.fetched is None else iso_time(file.fetched)
         row.sha256 = None if file.body is None else self.texts.add(file.body)
         if isinstance(last, Unreachable) and record.unreachable_since is not None:
@@ -141,7 +136,6 @@ class Counts:
         row.unreachable_until = None
 
     def count_allowed(self, origin: str, verdict: Verdict) -> None:
-        """Count an allowed request to ``origin``."""
         self.row(origin).allowed += 1
         self.allowed[verdict.reason.value] += 1
 
@@ -191,30 +185,13 @@ class Counts:
             row.urls.append(url)
             self.urls += 1
 
-    def count_override(self, url: str, override: Override) -> None:
-        """Count a request about which ``override`` decided."""
-        new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
-        self.count_request(self.overrides.setdefault(override.host, new), url)
-
     def count_differing(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
-        """Count a request on which Scrapy's built-in middleware would decide differently."""
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
             decided = DecidedBy.from_verdict(verdict, usage)
             row = DiffersRow(url, verdict.allowed, verdict.reason.value, decided.rule, decided.line)
             self.differing_urls.append(row)
-
-    def set_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
-        """Store ``delay``, which robots.txt sets, and ``taken``, the delay of the download slot."""
-        field = short(f"{delay.field.name}: {delay.field.value}")
-        self.row(origin).crawl_delay = DelayRow(delay.seconds, taken, field, delay.field.line)
-
-    def count_back_off(self, origin: str, seconds: float) -> None:
-        """Count a pause of ``seconds``, during which the host of ``origin`` gets no requests."""
-        row = self.row(origin)
-        row.back_offs += 1
-        row.back_off_seconds += seconds
 
     def as_dict(self) -> dict[str, Any]:
         """Return all counts as plain values.

@@ -20,6 +20,7 @@ from scrapy_rep.decision.usage import UsageJudge, stored_judgement
 from scrapy_rep.extensions.output_paths import claim, path_of_setting, release
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.report_file import open_replacement, renderer_of
+from scrapy_rep.extensions.report.row_types import DelayRow, OriginRow, OverrideRow
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
@@ -31,6 +32,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.text import short
 
 logger: Final = LimitedLogger(__name__)
 
@@ -112,28 +114,31 @@ class RobotsReport:
         self._counts.count_forbidden(request.url, origin, verdict, usage, dropped=dropped)
 
     def _robotstxt_fetched(self, record: Record) -> None:
-        self._count_lookup(record, fetched=True)
+        self._robotstxt_loaded(record).fetches += 1
 
-    def _robotstxt_loaded(self, record: Record) -> None:
-        self._count_lookup(record, fetched=False)
-
-    def _count_lookup(self, record: Record, *, fetched: bool) -> None:
-        self._counts.count_lookup(record, self._policy.access(record, time()), fetched=fetched)
+    def _robotstxt_loaded(self, record: Record) -> OriginRow:
+        return self._counts.count_lookup(record, self._policy.access(record, time()))
 
     def _robotstxt_changed(self, origin: Origin) -> None:
         self._counts.row(str(origin)).changes += 1
 
     def _robotstxt_overridden(self, request: Request, override: Override) -> None:
-        self._counts.count_override(request.url, override)
+        new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
+        row = self._counts.overrides.setdefault(override.host, new)
+        self._counts.count_request(row, request.url)
 
     def _robotstxt_differs(self, request: Request, verdict: Verdict) -> None:
         self._counts.count_differing(request.url, verdict, stored_judgement(request))
 
     def _robotstxt_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        self._counts.set_crawl_delay(str(origin), delay, taken)
+        field, row = delay.field, self._counts.row(str(origin))
+        text = short(f"{field.name}: {field.value}")
+        row.crawl_delay = DelayRow(delay.seconds, taken, text, field.line)
 
     def _robotstxt_back_off(self, origin: Origin, seconds: float) -> None:
-        self._counts.count_back_off(str(origin), seconds)
+        row = self._counts.row(str(origin))
+        row.back_offs += 1
+        row.back_off_seconds += seconds
 
     def _robotstxt_refused(self, origin: Origin, cause: str) -> None:
         row = self._counts.row(str(origin))

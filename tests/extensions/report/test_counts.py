@@ -28,7 +28,7 @@ def available(origin, body, at=NOW):
 
 
 def learn(counts, record, now=NOW):
-    return counts.count_lookup(record, Policy().access(record, now), fetched=True)
+    return counts.count_lookup(record, Policy().access(record, now))
 
 
 def verdict(origin, line=2):
@@ -107,7 +107,7 @@ def test_an_origin_that_recovers_has_both_times_and_the_cause():
     row = learn(counts, available("http://a", b"", NOW + 4), NOW + 5)
     assert row.unreachable_since == "2001-09-09T01:46:40.000Z"
     assert row.unreachable_until == "2001-09-09T01:46:44.000Z"
-    assert (row.unreachable_cause, row.fetches) == ("status 503", 2)
+    assert row.unreachable_cause == "status 503"
 
 
 def test_the_text_whose_rules_hold_is_told_with_its_own_time():
