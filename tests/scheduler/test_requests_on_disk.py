@@ -158,18 +158,6 @@ def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
     assert queue.close() == {}
 
 
-def test_many_slots_take_few_open_files(tmp_path):
-    folder = Path("/proc/self/fd")
-    if not folder.exists():
-        pytest.skip("nobody tells how many files are open")
-    before = len([*folder.iterdir()])
-    requests = [page for n in range(200) for page in pages(f"{n}.example", 1, 2)]
-    queue = filled(tmp_path, *requests)
-    assert len([*folder.iterdir()]) <= before + 2
-    assert sorted(drain(queue)) == sorted(urls(requests))
-    queue.close()
-
-
 # What stays until it has ended.
 
 
