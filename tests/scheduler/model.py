@@ -445,6 +445,8 @@ class Model:
                     paused = self.admission.back_off.hosts.get(lane.origin.host)
                     assert paused
                     assert paused.probe in self.sent
+        told = sorted((str(origin), n) for origin, _, _, n in self.admission.holds())
+        assert told == sorted((str(lane.origin), lane.size) for lane in waiting)
         # One timer for all, and it comes with the first.
         due = [hold.until for hold in waiting.values() if hold.until < math.inf]
         timers = self.parts.timers
