@@ -11,7 +11,7 @@ from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
 """Maximum number of characters of a rule or another text of a site, in log lines and reports."""
-_CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
+_CREDENTIALS: Final = re.compile(r"^(?!(?i:mailto):)([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:
