@@ -26,8 +26,7 @@ from scrapy_rep.commands.arguments import (
 )
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import Progress, describe_age, exit_status_of, word_of
-from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
 from scrapy_rep.decision.usage import Judgement, describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.matching.ruleset import RuleSet

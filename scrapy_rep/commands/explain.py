@@ -29,7 +29,7 @@ from scrapy_rep.commands.arguments import (
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.commands.terminal import exit_status_of, section, word_of
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.spellings import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.explain import Explanation
 from scrapy_rep.protocol.explain import explain as explained

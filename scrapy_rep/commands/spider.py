@@ -11,7 +11,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.downloadermiddlewares.start_log import read_overrides
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError

@@ -14,9 +14,14 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.spellings import Spellings, stripped_url
-from scrapy_rep.decision.strictest import NO_ORIGIN, VerdictOn, strictest_verdict
+from scrapy_rep.decision.request_tokens import ProductTokens
+from scrapy_rep.decision.spellings import (
+    NO_ORIGIN,
+    Spellings,
+    VerdictOn,
+    strictest_verdict,
+    stripped_url,
+)
 from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, origin_of, split_url

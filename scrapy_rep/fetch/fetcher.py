@@ -42,6 +42,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
+from scrapy_rep.protocol.html import is_html, unwrap
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
@@ -54,7 +55,6 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.protocol.wrapped import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay

@@ -14,8 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt

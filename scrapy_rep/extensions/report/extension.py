@@ -14,7 +14,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_rep import signals
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, stored_judgement
 from scrapy_rep.extensions.paths import claim, path_of_setting, release
 from scrapy_rep.extensions.report.counts import Counts
