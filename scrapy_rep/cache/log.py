@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Final
 
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.text import counted, utc_time_text
@@ -34,8 +34,9 @@ _MEANWHILE: Final = {
 class LookupLog:
     """Logs the results of the lookups of a crawl, and limits the number of lines above DEBUG."""
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, policy: Policy, began: float) -> None:
         """``began`` is the time at which the crawl began, in seconds since the epoch."""
+        self._policy = policy
         self._began = began
         self._lines: Counter[str] = Counter()
         """Number of lines of each kind."""
@@ -43,17 +44,18 @@ class LookupLog:
         """Files that were logged as unreachable above DEBUG, with the times since which they have
         been unreachable."""
 
-    def log_fetched(self, record: Record, previous: Record | None, access: Access) -> None:
+    def log_fetched(self, record: Record, previous: Record | None, now: float) -> None:
         """Log how a fetch ended. ``previous`` is the record before the fetch."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
-            if not self._log_reachable_again(record, since) and logger.isEnabledFor(logging.DEBUG):
-                logger.debug("%s: %s", record.file, _describe_answer(record))
+            if not self._log_reachable_again(record, since):
+                logger.debug("%s: %s", record.file, _Answer(record))
             return
         if record.next_try is None:
             return
         evidence = record.last.evidence
-        what = evidence.summary, _effect_of(record, access), record.next_try - evidence.at
+        effect = _effect_of(record, self._policy.access(record, now))
+        what = evidence.summary, effect, record.next_try - evidence.at
         # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
             self._log_unreachable(
@@ -64,8 +66,11 @@ class LookupLog:
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
-    def log_stored_outage(self, record: Record, access: Access) -> None:
+    def log_stored_outage(self, record: Record, now: float) -> None:
         """Log a record from the store if its file is unreachable, or reachable again."""
+        if record.unreachable_since is None and not self._down:
+            return
+        access = self._policy.access(record, now)
         if access.outage is None:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)
@@ -88,7 +93,7 @@ class LookupLog:
         since = self._down.pop(record.file, since)
         if since is None:
             return False
-        self._log(logging.INFO, _BACK, record, utc_time_text(since), _describe_answer(record))
+        self._log(logging.INFO, _BACK, record, utc_time_text(since), _Answer(record))
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
@@ -111,11 +116,17 @@ class LookupLog:
         return level > logging.DEBUG
 
 
-def _describe_answer(record: Record) -> str:
-    evidence = record.last.evidence
-    kind = type(record.last).__name__.lower()
-    size, hops = counted(evidence.size, "byte"), len(evidence.hops)
-    return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
+class _Answer:
+    """How the last fetch ended, as text that is only made if the line is logged."""
+
+    def __init__(self, record: Record) -> None:
+        self._last = record.last
+
+    def __str__(self) -> str:
+        evidence = self._last.evidence
+        kind = type(self._last).__name__.lower()
+        size, hops = counted(evidence.size, "byte"), len(evidence.hops)
+        return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
 
 
 def _effect_of(record: Record, access: Access) -> str:

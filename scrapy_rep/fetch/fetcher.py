@@ -162,7 +162,7 @@ class Fetcher:
                 if obstacle is not None:
                     return self._outcome_of_obstacle(chain, obstacle, answer)
                 chain.check_address(answer)
-                location = location_of(answer, chain.urls[-1])
+                location = location_of(answer, chain.url)
                 if location is not None:
                     await chain.check_redirect(location, indirect=answer.is_indirect)
             except CancelledError:
@@ -180,7 +180,7 @@ class Fetcher:
             if not chain.may_lead_to(verdict):
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
-            chain.hops.append(location)
+            chain.follow(location)
 
     async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
         """Return the verdict on ``location``, the target of a redirect; None if it isn't known.
@@ -273,7 +273,7 @@ class Fetcher:
         return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)
 
     def _build_request(self, chain: Chain, page: Request) -> Request:
-        url = chain.urls[-1]
+        url = chain.url
         scheme = origin_of(url).scheme
         slot = f"robots.txt {next(self._numbers)} {url}"
         meta: dict[str, Any] = {

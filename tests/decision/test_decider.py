@@ -360,7 +360,10 @@ def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, to
     scene = Scene(*entries)
     scene.will_find(RULES)
     request = page("/private", headers={"User-Agent": "header/1"})
-    assert run(scene.decider.look_up(request)) is not None
+    found = []
+    scene.decider.start_lookup(request, lambda entry, error: found.append(entry))
+    settle()
+    assert found[0] is not None
     assert scene.network.pages == [request]
     assert scene.cache.known_entry(ORIGIN).has_rules_for(tokens)
     assert scene.decider.known_decision(request).verdict is not None

@@ -428,8 +428,7 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.lookups
-        assert not lookups._pending or not lookups._may_start
-        assert self.parts.decider.under_way <= self.parts.cache.max_lookups
+        assert not lookups._pending or not self.parts.cache.has_room
         lanes, rotation = self.queue._waiting, self.queue._slot_order
         waiting = {lane: hold for lane, _, hold in lanes._waiting}
         for lane in self.queue._lanes:
