@@ -133,8 +133,8 @@ class Settings(SphinxDirective):
 
 
 def breaking(name: str) -> Iterator[nodes.Node]:
-    """Return a name that a narrow screen breaks behind an underscore."""
-    for part in re.findall(r"[^_]+_?", name):
+    """Return a name that a narrow screen breaks behind an underscore or a slash."""
+    for part in re.findall(r"[^_/]+[_/]*|[_/]+", name):
         yield nodes.Text(part)
         yield nodes.raw("", "<wbr>", format="html")
 
@@ -164,7 +164,8 @@ def fill_settings(_: Sphinx, doctree: nodes.document) -> None:
             target = f"setting-{name.astext()}"
             link = nodes.reference("", "", shown, internal=True, refid=target)
             name.replace_self(nodes.paragraph("", "", link))
-            default.replace_self(nodes.paragraph("", "", nodes.literal(text=default.astext())))
+            shown = nodes.literal("", "", *breaking(default.astext()))
+            default.replace_self(nodes.paragraph("", "", shown))
         place.replace_self(table)
 
 

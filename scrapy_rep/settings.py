@@ -71,6 +71,11 @@ def _store_without_secrets(value: Any) -> Any:
     return registry.without_secrets(value) if isinstance(value, str) else value
 
 
+def _read_fetches(value: Any) -> int | None:
+    number: int | None = None if value is None else _count.read(value)
+    return number
+
+
 def _read_prefix(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -130,6 +135,10 @@ _tokens: Final = Reader(
     "a product token or a User-Agent, or a list of them, the most specific first", _read_tokens
 )
 _store: Final = Reader(registry.TAKES, _read_store)
+_count: Final = integer("fetches", 1)
+_fetches: Final = Reader(
+    f"{_count.takes}, or None for as many as CONCURRENT_REQUESTS", _read_fetches
+)
 _prefix: Final = Reader(f"a string of printable characters, at most {_MAX_PREFIX}", _read_prefix)
 _meta_tags: Final = Reader("'drop', 'mark' or False", _read_meta_tags)
 _report: Final = Reader("a path that ends in .html or .json", _read_report)
@@ -170,7 +179,7 @@ class Options:
     retry_delay: float = _setting("REP_RETRY_DELAY", limits.RETRY_DELAY, _above_0)
     retry_delay_max: float = _setting("REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _above_0)
     soft_404: bool = _setting("REP_SOFT_404", True, boolean)
-    concurrent_fetches: int = _setting("REP_CONCURRENT_FETCHES", 16, integer("fetches", 1))
+    concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, _fetches)
     crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _from_0)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
     back_off: bool = _setting("REP_BACK_OFF", True, boolean)

@@ -6,8 +6,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.fetch_limit import FetchLimit
-from scrapy_rep.cache.lookup import LookupContext
+from scrapy_rep.cache.lookup_limit import LookupLimit
+from scrapy_rep.cache.records import LookupContext
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Policy
@@ -45,7 +45,7 @@ class Network:
             send_record=lambda *_: None,
             clock=self.time.clock,
             jitter=lambda: 0.0,
-            limit=FetchLimit(permits),
+            limit=LookupLimit(permits, self.time.clock),
             name="worker",
             lease=20.0,
         )

@@ -79,6 +79,15 @@ class DelayLimits:
             return 0.0
         return self.seconds(origin, entry.term(decision.tokens, _KEY))
 
+    def source_of(self, decision: Decision) -> str:
+        """Return what sets a delay above 0: ``robots.txt``, or the setting that limits it."""
+        seconds = self.seconds_before(decision)
+        entry = decision.entry
+        asked: Delay | None = None if entry is None else entry.term(decision.tokens, _KEY)
+        if asked is None or asked.seconds < seconds:
+            return "REP_CRAWL_DELAY_MIN"
+        return "robots.txt" if asked.seconds == seconds else "REP_CRAWL_DELAY_MAX"
+
 
 def _delay_of(ask: Ask) -> float:
     delay: float = ask.terms.get(_KEY, 0.0)

@@ -3,11 +3,8 @@
 A crawl may have requests to many thousands of unknown origins, and a lookup (of the record in the
 store, else by a fetch) for all of them at once would need too much memory. So only the names of
 these origins are kept here. When there is room, the lookup of the next origin begins, with a
-request that waits for it in the queue. At most twice REP_CONCURRENT_FETCHES lookups are under way,
+request that waits for it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way,
 without those of slow sites and those that wait for another worker.
-
-A lookup is a coroutine, which the event loop may start some time after it was handed over. The
-cache counts it only then, so the lookups in between are counted here.
 
 A fetch takes its route from the request: proxy, bind address and User-Agent. If a lookup has failed
 on the route, for example because the proxy is down, the next try uses a request with another route.
@@ -18,11 +15,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.admission.reason import Ask, Hold, Reason
 from scrapy_rep.cache.cache import Cache
@@ -30,7 +27,6 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.downloads import Route, route_of
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
@@ -70,8 +66,6 @@ class Lookups(Reason):
         """Origins whose lookup is pending or under way."""
         self._pending: deque[tuple[Origin, Request | None]] = deque()
         """Origins whose lookup is pending, in order; each with a request, if no queue has one."""
-        self._handed_over = 0
-        """Lookups handed to the event loop that have not begun."""
         self._results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
         self._failed_routes: BoundedCache[Origin, set[Route]] = BoundedCache(
@@ -83,7 +77,7 @@ class Lookups(Reason):
     @property
     def has_room_for_lookups(self) -> bool:
         """Whether a lookup that is added now need not wait until other lookups have ended."""
-        return not self._pending and self._may_start
+        return not self._pending and self._cache.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask``, or its tdmrep.json, must be looked up first.
@@ -136,7 +130,7 @@ class Lookups(Reason):
             return
         self._is_beginning = True
         try:
-            while self._pending and self._may_start:
+            while self._pending and self._cache.has_room:
                 if self._cache.closing:
                     return
                 origin, request = self._pending.popleft()
@@ -154,44 +148,36 @@ class Lookups(Reason):
                     self._unfinished.discard(origin)
                     self._ended(origin)
                     continue
-                self._handed_over += 1
-                task = deferred_from_coro(self._look_up(origin, request))
-                task.addErrback(trap_cancelled)
+                done = partial(self._lookup_done, origin, request)
+                try:
+                    self._decider.start_lookup(request, done)
+                except Exception as error:  # noqa: BLE001 - handled as an error of the lookup
+                    done(None, error)
         finally:
             self._is_beginning = False
-
-    @property
-    def _may_start(self) -> bool:
-        # cache.free_lookups ignores a lookup between its fetches of robots.txt and tdmrep.json.
-        under_way = len(self._unfinished) - len(self._pending)
-        cache = self._cache
-        return cache.free_lookups > self._handed_over and cache.max_lookups > under_way
 
     def close(self) -> None:
         self._pending.clear()
 
-    async def _look_up(self, origin: Origin, request: Request) -> None:
-        self._handed_over -= 1
-        entry = None
-        try:
-            entry = await self._decider.look_up(request)
-        except CrawlClosingError:
+    def _lookup_done(
+        self, origin: Origin, request: Request, entry: Entry | None, error: Exception
+    ) -> None:
+        self._unfinished.discard(origin)
+        self._store_failed_route(origin, request)
+        if self._cache.closing:
             return
-        except Exception:
+        if entry is None and not isinstance(error, CrawlClosingError):
             # The request leaves; the middleware gets the same error, and drops the request.
-            logger.exception(
+            logger.error(
                 "Error while looking up robots.txt of %s",
                 origin,
+                exc_info=error,
                 extra={"spider": self._crawler.spider},
             )
-        finally:
-            self._unfinished.discard(origin)
-            self._store_failed_route(origin, request)
-            if not self._cache.closing:
-                known = self._cache.known_entry(origin)
-                if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
-                    self._results[origin] = entry
-                self._ended(origin)
+        known = self._cache.known_entry(origin)
+        if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
+            self._results[origin] = entry
+        self._ended(origin)
         self.begin()
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:

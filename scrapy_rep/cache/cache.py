@@ -17,8 +17,9 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.flights import Flights
-from scrapy_rep.cache.lookup import Lookup, LookupContext
+from scrapy_rep.cache.lookup_limit import Permit
+from scrapy_rep.cache.records import LookupContext, Records
+from scrapy_rep.cache.shared_lookups import Done, SharedLookups
 from scrapy_rep.cache.tdmrep import TdmrepCache
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -102,37 +103,30 @@ class Cache:
         self._spider = context.spider
         self._returns = 0
         self._limit = context.limit
-        self._flights: Flights[_LookupResult] = Flights(self._look_up, self._store_and_send_parsed)
-        self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
+        self._lookups: SharedLookups[_LookupResult] = SharedLookups(
+            self._look_up, self._store_and_send_parsed, context.limit
+        )
+        self._records = Records(context, ROBOTSTXT, self.known_entry, count)
         self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
         """The cache of the rules in tdmrep.json (usage preferences)."""
 
     @property
     def closing(self) -> bool:
         """Whether the crawl is closing. No lookup is started then."""
-        return self._flights.closing
+        return self._lookups.closing
 
     @property
-    def free_lookups(self) -> int:
-        """The number of further lookups that may be started now."""
-        return self.max_lookups - len(self._flights) - self.tdmrep.lookups_under_way
+    def has_room(self) -> bool:
+        """Whether a lookup that is started now need not wait for others.
 
-    @property
-    def max_lookups(self) -> int:
-        """The maximum number of lookups that may be under way now.
-
-        It is twice REP_CONCURRENT_FETCHES, and one more for each lookup whose fetch is slow (takes
-        more than a second), or that waits for another worker.
+        At most REP_CONCURRENT_FETCHES lookups are under way, without those that take longer than a
+        second, or wait for another worker.
         """
-        return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
+        return self._limit.has_room
 
-    def listen_for_free_lookups(self, call: Callable[[], None]) -> None:
-        """Set the function to call when ``free_lookups`` has grown although no lookup has ended.
-
-        ``free_lookups`` grows when a fetch becomes slow, or a lookup begins to wait for another
-        worker.
-        """
-        self._limit.on_free_lookup = call
+    def listen_for_room(self, call: Callable[[], None]) -> None:
+        """Set the function to call when ``has_room`` may have become true."""
+        self._limit.on_room = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it is not valid."""
@@ -158,7 +152,23 @@ class Cache:
 
         ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing.
         """
-        found = await self._flights.join_or_start(origin, tokens, page)
+        return self._with_rules(origin, tokens, await self._lookups.result(origin, tokens, page))
+
+    def start_lookup(
+        self, origin: Origin, tokens: Tokens, page: Request, done: Done[Entry]
+    ) -> None:
+        """Look up ``origin``, and call ``done`` with its entry, or with None and the error.
+
+        Raises CrawlClosingError if the crawl is closing.
+        """
+
+        def pass_entry(found: _LookupResult | None, error: Exception) -> None:
+            done(None if found is None else self._with_rules(origin, tokens, found), error)
+
+        self._lookups.join_or_start(origin, tokens, page, pass_entry)
+
+    def _with_rules(self, origin: Origin, tokens: Tokens, found: _LookupResult) -> Entry:
+        """Return the entry of a lookup, which may have been that for other product tokens."""
         if found.robots is not None and not found.entry.has_rules_for(tokens):
             self._put(origin, found.entry, tokens, found.robots)
         return found.entry
@@ -169,11 +179,11 @@ class Cache:
         If the store has a valid record, robots.txt is not fetched. Raises CrawlClosingError if the
         crawl is closing.
         """
-        return (await self._flights.join_or_start(origin, tokens, page)).robots
+        return (await self._lookups.result(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
-        return await self._lookup.stored_record(origin)
+        return await self._records.stored(origin)
 
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
@@ -181,7 +191,7 @@ class Cache:
         Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
         is not put in memory: this is left to a lookup, which also announces the record.
         """
-        record = await self._lookup.valid_record(origin)
+        record = await self._records.valid(origin)
         if record is None:
             return None
         access = self._policy.access(record, self._time())
@@ -198,26 +208,28 @@ class Cache:
         entries = [entry for entry in all_entries if entry.start <= now < entry.end]
         return Census(
             known=len(entries),
-            waiting=len(self._flights),
-            requests=self._flights.waiters,
+            waiting=len(self._lookups),
+            requests=self._lookups.waiters,
             unreachable=sum(entry.is_unreachable for entry in entries),
         )
 
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
-        self._flights.close()
+        self._lookups.close()
         self.tdmrep.close()
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
-        await self._flights.finish()
-        await self._lookup.finish()
+        await self._lookups.finish()
+        await self._records.finish()
         await self.tdmrep.finish()
 
-    async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> _LookupResult:
+    async def _look_up(
+        self, origin: Origin, tokens: Tokens, page: Request, permit: Permit | None
+    ) -> _LookupResult:
         try:
             asked = self._time()
-            record = await self._lookup.record(origin, page)
+            record = await self._records.find(origin, page, permit)
             if self._entries.evicted and self._began <= record.last.evidence.at < asked:
                 self._count_memory_miss()
             known = self.known_entry(origin)
@@ -252,7 +264,7 @@ class Cache:
     async def _store_and_send_parsed(
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
-        await self._lookup.store_fetched(origin)
+        await self._records.store_fetched(origin)
         # The signal is sent only now, when no request waits for the lookup: a handler of the signal
         # may itself wait for requests to this origin.
         if found is not None and found.robots is not None and found.is_new:

@@ -34,17 +34,33 @@ _MAX_TOKEN_LISTS: Final = 128
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
-class Entry:
-    """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
+class Validity:
+    """The times between which the content of a file is valid, in seconds since the epoch."""
 
-    __slots__ = ("_rules", "_state", "_terms", "_usage", "end", "fingerprint", "start", "unused")
+    __slots__ = ("end", "start", "unused")
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, unused: bool) -> None:
         self.start: float = access.start
         self.end: float = access.end
-        self.unused: bool = access.grant is not Grant.NONE
-        """Whether no page was decided by the entry yet. False if no page may be fetched: then only
-        another try can change that."""
+        self.unused: bool = unused
+        """Whether no page was decided by the file yet."""
+
+    def is_valid(self, now: float) -> bool:
+        """Return whether the file is valid at ``now``, for any page or only for its first."""
+        end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
+        return self.start <= now < end
+
+
+class Entry(Validity):
+    """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
+
+    __slots__ = ("_rules", "_state", "_terms", "_usage", "fingerprint", "tdmrep")
+
+    def __init__(self, access: Access) -> None:
+        # If no page may be fetched, only another try can change that.
+        super().__init__(access, unused=access.grant is not Grant.NONE)
+        self.tdmrep: Validity | None = None
+        """The validity of the tdmrep.json with which the last page was decided, if there is one."""
         self.fingerprint: int = fingerprint_of(access)
         """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
         # The verdict on all pages, if it doesn't depend on rules; else None.
@@ -57,10 +73,11 @@ class Entry:
         self._terms: dict[Tokens, Mapping[str, Any]] | None = None
         self._usage: dict[Tokens, UsageRules] | None = None
 
-    def is_valid(self, now: float) -> bool:
-        """Return whether the entry is valid at ``now``, for any page or only for its first."""
-        end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
-        return self.start <= now < end
+    def mark_used(self) -> None:
+        """Note that a page was decided by the entry, which is about to be sent."""
+        self.unused = False
+        if self.tdmrep is not None:
+            self.tdmrep.unused = False
 
     def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from an ``Access`` that is equal to ``access``."""

@@ -8,7 +8,7 @@ from typing import Final
 from scrapy import Spider
 
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.log import LimitedLogger
@@ -36,25 +36,27 @@ _MEANWHILE: Final = {
 class LookupLog:
     """Logs the results of the lookups of a crawl."""
 
-    def __init__(self, began: float, spider: Spider | None) -> None:
+    def __init__(self, policy: Policy, began: float, spider: Spider | None) -> None:
         """``began`` is the time at which the crawl began, in seconds since the epoch."""
+        self._policy = policy
         self._began = began
         self._extra = {"spider": spider}
         self._down: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_DOWN)
         """Files that were logged as unreachable, with the times since which they have been
         unreachable."""
 
-    def log_fetched(self, record: Record, previous: Record | None, access: Access) -> None:
+    def log_fetched(self, record: Record, previous: Record | None, now: float) -> None:
         """Log how a fetch ended. ``previous`` is the record before the fetch."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
-            if not self._log_reachable_again(record, since) and logger.isEnabledFor(logging.DEBUG):
-                logger.debug("%s: %s", record.file, _describe_answer(record))
+            if not self._log_reachable_again(record, since):
+                logger.debug("%s: %s", record.file, _Answer(record))
             return
         if record.next_try is None:
             return
         evidence = record.last.evidence
-        what = evidence.summary, _effect_of(record, access), record.next_try - evidence.at
+        effect = _effect_of(record, self._policy.access(record, now))
+        what = evidence.summary, effect, record.next_try - evidence.at
         # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
             self._log_unreachable(
@@ -65,8 +67,11 @@ class LookupLog:
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
-    def log_stored_outage(self, record: Record, access: Access) -> None:
+    def log_stored_outage(self, record: Record, now: float) -> None:
         """Log a record from the store if its file is unreachable, or reachable again."""
+        if record.unreachable_since is None and not self._down:
+            return
+        access = self._policy.access(record, now)
         if access.outage is None:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)
@@ -90,9 +95,7 @@ class LookupLog:
         if since is None:
             return False
         self._down.discard(record.file)
-        logger.info(
-            _BACK, record.file, utc_time_text(since), _describe_answer(record), extra=self._extra
-        )
+        logger.info(_BACK, record.file, utc_time_text(since), _Answer(record), extra=self._extra)
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
@@ -101,11 +104,17 @@ class LookupLog:
             self._down.put(record.file, record.unreachable_since)
 
 
-def _describe_answer(record: Record) -> str:
-    evidence = record.last.evidence
-    kind = type(record.last).__name__.lower()
-    size, hops = counted(evidence.size, "byte"), len(evidence.hops)
-    return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
+class _Answer:
+    """How the last fetch ended, as text that is only made if the line is logged."""
+
+    def __init__(self, record: Record) -> None:
+        self._last = record.last
+
+    def __str__(self) -> str:
+        evidence = self._last.evidence
+        kind = type(self._last).__name__.lower()
+        size, hops = counted(evidence.size, "byte"), len(evidence.hops)
+        return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
 
 
 def _effect_of(record: Record, access: Access) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final
 
 from scrapy import Request
 
-from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.flights import Flights
-from scrapy_rep.cache.lookup import Lookup, LookupContext
+from scrapy_rep.cache.entry import Entry, Validity
+from scrapy_rep.cache.lookup_limit import Permit
+from scrapy_rep.cache.records import LookupContext, Records
+from scrapy_rep.cache.shared_lookups import Done, SharedLookups
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.policy import Access
@@ -23,12 +24,14 @@ _NOT_USED: Final = TdmRules(b"[]")
 _NONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 
-class _Entry(NamedTuple):
-    """The rules of a tdmrep.json, valid from ``start`` to ``end`` in seconds since the epoch."""
+class _Entry(Validity):
+    """The rules of a tdmrep.json, and between which times they are valid."""
 
-    rules: TdmRules
-    start: float
-    end: float
+    __slots__ = ("rules",)
+
+    def __init__(self, rules: TdmRules, access: Access) -> None:
+        super().__init__(access, unused=True)
+        self.rules = rules
 
 
 class TdmrepCache:
@@ -41,14 +44,11 @@ class TdmrepCache:
     def __init__(self, context: LookupContext, max_bytes: float) -> None:
         self._policy = context.policy
         self._time = context.clock.time
-        self._lookup = Lookup(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
+        self._records = Records(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
         self._entries: BoundedCache[Origin, _Entry] = BoundedCache(max_bytes=max_bytes)
-        self._flights: Flights[TdmRules] = Flights(self._look_up, self._store_fetched)
-
-    @property
-    def lookups_under_way(self) -> int:
-        """Number of lookups under way, without lookups that wait for another worker."""
-        return len(self._flights) - self._lookup.waiting
+        self._lookups: SharedLookups[TdmRules] = SharedLookups(
+            self._look_up, self._store_fetched, context.limit
+        )
 
     def known_rules_for_pages(
         self, origin: Origin | None, entry: Entry, tokens: Tokens
@@ -63,36 +63,51 @@ class TdmrepCache:
         verdict = entry.verdict(TDMREP_PATH, tokens)
         if verdict is not None and not verdict.allowed:
             return _DISALLOWED
-        return self.known_rules(origin)
+        entry.tdmrep = found = self._known(origin)
+        return None if found is None else found.rules
 
     def known_rules(self, origin: Origin) -> TdmRules | None:
         """Return the valid rules of ``origin`` in memory; None if there are none."""
-        entry = self._entries.get(origin)
-        is_valid = entry is not None and entry.start <= self._time() < entry.end
-        return entry.rules if entry is not None and is_valid else None
+        found = self._known(origin)
+        return None if found is None else found.rules
+
+    def _known(self, origin: Origin) -> _Entry | None:
+        found = self._entries.get(origin)
+        return found if found is not None and found.is_valid(self._time()) else None
 
     async def rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
         """Look up ``origin``; return its rules. Raises CrawlClosingError if the crawl closes."""
-        return await self._flights.join_or_start(origin, tokens, page)
+        return await self._lookups.result(origin, tokens, page)
+
+    def start_lookup(
+        self, origin: Origin, tokens: Tokens, page: Request, done: Done[TdmRules]
+    ) -> None:
+        """Look up ``origin``, and call ``done`` with its rules, or with None and the error.
+
+        Raises CrawlClosingError if the crawl is closing.
+        """
+        self._lookups.join_or_start(origin, tokens, page, done)
 
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
-        self._flights.close()
+        self._lookups.close()
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
-        await self._flights.finish()
-        await self._lookup.finish()
+        await self._lookups.finish()
+        await self._records.finish()
 
-    async def _look_up(self, origin: Origin, _: Tokens, page: Request) -> TdmRules:
-        record = await self._lookup.record(origin, page)
+    async def _look_up(
+        self, origin: Origin, _: Tokens, page: Request, permit: Permit | None
+    ) -> TdmRules:
+        record = await self._records.find(origin, page, permit)
         access = self._policy.access(record, self._time())
         rules = _rules_of(record, access)
-        self._entries.put(origin, _Entry(rules, access.start, access.end), rules.nbytes)
+        self._entries.put(origin, _Entry(rules, access), rules.nbytes)
         return rules
 
     async def _store_fetched(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
-        await self._lookup.store_fetched(origin)
+        await self._records.store_fetched(origin)
 
 
 def _rules_of(record: Record, access: Access) -> TdmRules:

@@ -1,7 +1,7 @@
 """The command ``scrapy robots``, and default settings for some of Scrapy's own commands.
 
-``robots`` defines the options of all subcommands. Each subcommand is a module. A subcommand that
-needs a robots.txt of a site runs a crawl, with the spider in ``spider``.
+Each subcommand of ``robots`` is a module, and an entry in ``robots.py``. A subcommand that needs a
+robots.txt of a site runs a crawl, with the spider in ``spider.py``.
 """
 
 from scrapy_rep.utils.scrapy_version import check_scrapy

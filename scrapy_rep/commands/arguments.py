@@ -1,21 +1,174 @@
-"""The arguments of subcommands: their number, and files, which may be standard input."""
+"""What a subcommand of ``scrapy robots`` is, its options, and the arguments that it takes."""
 
 from __future__ import annotations
 
+import argparse
+import math
 import sys
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.terminal import scheme_hint
+from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.lexer import whole_lines
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.protocol.usage.statement import PURPOSES
+from scrapy_rep.utils.text import printable, without_credentials
+
+
+class Option(NamedTuple):
+    """An option of the command line."""
+
+    flag: str
+    arguments: dict[str, Any]
+    """Arguments of argparse's ``add_argument``. No line of help may end with a colon, as Scrapy
+    would format it as a heading."""
+
+    def is_in(self, opts: argparse.Namespace) -> bool:
+        """Return whether the option was given."""
+        dest = self.arguments.get("dest", self.flag.strip("-").replace("-", "_"))
+        return getattr(opts, dest) not in (None, False, [])
+
+
+class Subcommand(NamedTuple):
+    """A subcommand: what ``robots.py`` needs to list and run it."""
+
+    name: str
+    arguments: str
+    """Its arguments in the usage line."""
+    description: str
+    options: tuple[Option, ...]
+    run: Callable[[list[str], argparse.Namespace, CoroutineRunner], int]
+    """Returns the exit status."""
+
+
+def _tokens(text: str) -> str:
+    with suppress(ValueError):
+        if tokens_of_setting(text):
+            return text
+    raise argparse.ArgumentTypeError("must be a product token or a User-Agent")
+
+
+def seconds(text: str) -> float:
+    """Return the number of seconds in ``text``, the value of an option."""
+    with suppress(ValueError):
+        if 0 <= (found := float(text)) < math.inf:
+            return found
+    raise argparse.ArgumentTypeError(f"must be a number of seconds, 0 or more, not {text!a}")
+
+
+AGENT: Final = Option(
+    "--agent",
+    {
+        "metavar": "TOKEN",
+        "type": _tokens,
+        "help": "product token or User-Agent of the crawler, instead of that of the settings",
+    },
+)
+OTHER_AGENT: Final = Option(
+    "--other-agent",
+    {
+        "metavar": "TOKEN",
+        "type": _tokens,
+        "help": "also show what changes for this product token or User-Agent",
+    },
+)
+FILE: Final = Option(
+    "--file",
+    {
+        "metavar": "FILE",
+        "help": "read the rules from FILE, or standard input (-), not from the site",
+    },
+)
+URLS_FROM: Final = Option(
+    "--urls-from",
+    {
+        "metavar": "FILE",
+        "help": "read URLs from FILE, or standard input (-), one per line; lines that start with "
+        "# are comments",
+    },
+)
+PURPOSE: Final = Option(
+    "--purpose",
+    {
+        "metavar": "PURPOSE",
+        "action": "append",
+        "choices": PURPOSES,
+        "default": [],
+        "help": f"also show the result for this purpose ({', '.join(PURPOSES)})",
+    },
+)
+FRESH: Final = Option(
+    "--fresh",
+    {
+        "action": "store_true",
+        "help": "fetch robots.txt even if it is stored; the store is not changed",
+    },
+)
+JSON: Final = Option("--json", {"action": "store_true", "help": "print JSON"})
+
+
+def usage_error(message: str) -> UsageError:
+    """Return the error that ends the command with ``message``."""
+    return UsageError(message, print_help=False)
 
 
 def only_argument(args: list[str], usage: str) -> str:
     """Return the only argument. Raises UsageError with ``usage`` if there isn't exactly one."""
     if len(args) != 1:
-        raise UsageError(usage, print_help=False)
+        raise usage_error(usage)
     return args[0]
+
+
+def origin_of_argument(url: str) -> Origin:
+    """Return the origin of ``url``. Raises UsageError if it has none."""
+    try:
+        return origin_of(url)
+    except ValueError as error:
+        raise usage_error(invalid_url_text(url, error)) from None
+
+
+def invalid_url_text(url: str, error: ValueError) -> str:
+    """Return a message about ``url``, with a hint if it may be a file or lacks the scheme."""
+    shown = printable(without_credentials(url))
+    return f"{shown}: {printable(str(error))}{hint_for(url)}"
+
+
+def hint_for(text: str) -> str:
+    """Return what may be meant by ``text``, which is not a URL, for the end of a message."""
+    # The name of a file may look like that of a host.
+    with suppress(OSError, ValueError):
+        if Path(text).is_file():
+            return f"; to read URLs from that file, use --urls-from {text}"
+    return scheme_hint(text)
+
+
+def scheme_hint(text: str) -> str:
+    """Return ``text`` with a scheme, for the end of a message, if it may be a URL without one."""
+    try:
+        origin = origin_of(f"https://{text}")
+    except ValueError:
+        return ""
+    # A word without a dot, or the name of a text file, is probably not a host.
+    is_host = "." in origin.host or origin.host == "localhost"
+    if "@" in text or not is_host or text.endswith(".txt"):
+        return ""
+    authority = str(origin).partition("://")[2]
+    return f"; did you mean https://{authority} or http://{authority}?"
+
+
+def file_error(path: str, error: OSError) -> UsageError:
+    """Return the error for a file that can't be read."""
+    hint = ""
+    if isinstance(error, FileNotFoundError):
+        is_url = "://" in path
+        hint = "; it must be the path of a file, not a URL" if is_url else scheme_hint(path)
+    return usage_error(f"{without_credentials(path)}: {error.strerror}{hint}")
 
 
 def read_file(path: str) -> bytes:
@@ -26,8 +179,15 @@ def read_file(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        hint = scheme_hint(path) if isinstance(error, FileNotFoundError) else ""
-        raise UsageError(f"{path}: {error.strerror}{hint}", print_help=False) from None
+        raise file_error(path, error) from None
+
+
+def urls_in(lines: Iterable[bytes]) -> Iterator[str]:
+    """Yield the URLs in the lines of a file, without blank lines and comments."""
+    for number, line in enumerate(lines):
+        text = (line if number else line.removeprefix(BOM_UTF8)).decode("utf-8", "surrogateescape")
+        if (text := text.strip()) and not text.startswith("#"):
+            yield text
 
 
 def read_robotstxt(path: str, max_size: int) -> bytes:

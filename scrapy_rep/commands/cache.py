@@ -14,18 +14,17 @@ from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.check import exit_status_of
+from scrapy_rep.commands.arguments import JSON, Subcommand, invalid_url_text, usage_error
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
     EXIT_UNKNOWN,
     coloured,
-    scheme_hint,
+    exit_status_of,
     section,
 )
 from scrapy_rep.decision.usage import PURPOSES_KEY
@@ -36,7 +35,7 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import BareStore, RecordAndLease, StoreError
 from scrapy_rep.utils.text import counted, printable
@@ -47,29 +46,27 @@ _MAX_DIFF: Final = 2_000
 """Maximum number of lines of texts whose changes are printed line by line."""
 
 
-def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Run the action that ``args`` begins with, such as ``list``; return the exit status."""
+def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
+    """Run the action that ``args`` begins with, such as ``list``."""
     options = runner.options
     action, arguments = (args[0] if args else ""), args[1:]
-    if action not in (*_OF_ALL, *_OF_ORIGIN):
+    if action not in ACTIONS:
         got = f" (got: {action!a})" if args else ""
-        raise UsageError(
-            "cache requires an action, one of: list, show ORIGIN, refresh ORIGIN, "
-            f"drop ORIGIN, prune{got}",
-            print_help=False,
-        )
+        actions = ", ".join(f"{name} ORIGIN" if name in _OF_ORIGIN else name for name in ACTIONS)
+        raise usage_error(f"cache requires an action, one of: {actions}{got}")
     if action in _OF_ALL and arguments:
-        raise UsageError(f"cache {action} takes no arguments", print_help=False)
+        raise usage_error(f"cache {action} takes no arguments")
     if action in _OF_ORIGIN and len(arguments) != 1:
-        raise UsageError(f"cache {action} takes one origin", print_help=False)
+        raise usage_error(f"cache {action} takes one origin")
+    if action in _CHANGING and unknown_settings(runner.settings):
+        raise usage_error(f"cache {action} takes no unknown settings: nothing was changed")
     file = _file_of(arguments[0]) if arguments else None
     if not registry.is_persistent(options.store):
-        raise UsageError(
+        raise usage_error(
             "REP_STORE is memory://, and nothing of that outlives a process"
             if inside_project()
-            else "scrapy robots keeps nothing outside of a project: name a store, as by "
-            "-s REP_STORE=sqlite:////PATH",
-            print_help=False,
+            else "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite is that "
+            "of crawls in this directory"
         )
     path = registry.path_of(options.store)
     if action != "refresh" and path is not None and not path.exists():
@@ -84,8 +81,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
                 return await _OF_ALL[action](actions)
             return await _OF_ORIGIN[action](actions, file)
         except StoreError as error:
-            where = registry.without_secrets(options.store)
-            print(f"{where}: {printable(str(error))}", file=sys.stderr)
+            print(f"{actions.name}: {printable(str(error))}", file=sys.stderr)
             return EXIT_UNKNOWN
         finally:
             await store.close()
@@ -104,29 +100,24 @@ class _Actions:
         self._options = options
         self._store = store
         self._as_json = as_json
+        self.name: str = registry.display_name(options.store)
 
     async def list_all(self) -> int:
-        """Print a line for each record in the store."""
         count = 0
         async for origin, record in self._records():
             count += not origin.endswith(TDMREP_PATH)
             values = {"outcome": None} if record is None else self._dict(record)
             self._print(_record_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:
-            print(
-                f"{registry.without_secrets(self._options.store)} holds {counted(count, 'origin')}"
-            )
+            print(f"{self.name} holds {counted(count, 'origin')}")
         return EXIT_OK
 
     async def show(self, file: SiteFile) -> int:
-        """Print the record of ``file``, with the text."""
         found = await self._store.get(file.key)
         record, holder = found.record, found.holder
         if record is None:
             return self._print_missing(f"readable record of {file.key}")
-        lines = record_text.details(
-            record, self._options, time(), f"from {registry.without_secrets(self._options.store)}"
-        )
+        lines = record_text.details(record, self._options, time(), f"from {self.name}")
         if holder is not None:
             lines.append("a crawl is fetching it")
         text = section(file.name, lines)
@@ -181,14 +172,12 @@ class _Actions:
         return EXIT_UNKNOWN if isinstance(outcome, Unreachable) else EXIT_OK
 
     async def drop(self, file: SiteFile) -> int:
-        """Delete the record of ``file``, so that the next crawl fetches the file."""
         if not await self._store.discard(file.key):
             return self._print_missing(f"record of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return EXIT_OK
 
     async def prune(self) -> int:
-        """Delete records that are too old, or too many."""
         count = await self._store.prune()
         self._print(f"records dropped: {count}", {"dropped": count})
         return EXIT_OK
@@ -215,19 +204,28 @@ class _Actions:
         print(json.dumps(values) if self._as_json else text)
 
     def _print_missing(self, what: str) -> int:
-        print(f"{registry.without_secrets(self._options.store)} has no {what}", file=sys.stderr)
+        print(f"{self.name} has no {what}", file=sys.stderr)
         return EXIT_NO
 
 
 _OF_ALL: Final = {"list": _Actions.list_all, "prune": _Actions.prune}
 _OF_ORIGIN: Final = {"show": _Actions.show, "refresh": _Actions.refresh, "drop": _Actions.drop}
+_CHANGING: Final = {"refresh", "drop", "prune"}
+ACTIONS: Final = ("list", "show", "refresh", "drop", "prune")
+CACHE: Final = Subcommand(
+    "cache",
+    f"{'|'.join(ACTIONS)} ...",
+    "list, show ORIGIN, refresh ORIGIN, drop ORIGIN, prune: the contents of the store",
+    (JSON,),
+    _cache,
+)
 
 
 def _file_of(text: str) -> SiteFile:
     try:
         origin, path = split_url(text)
     except ValueError as error:
-        raise UsageError(f"{text}: {error}{scheme_hint(text)}", print_help=False) from None
+        raise usage_error(invalid_url_text(text, error)) from None
     return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
 
 

@@ -4,50 +4,59 @@ from __future__ import annotations
 
 import argparse
 import json
-from codecs import BOM_UTF8
 from collections.abc import Callable
 from time import time
-from typing import Final
+from typing import Final, NamedTuple
 
-from scrapy.exceptions import UsageError
+from scrapy.crawler import Crawler
 
-from scrapy_rep.commands.arguments import displayed_name, read_file, read_robotstxt
-from scrapy_rep.commands.spider import CheckResult, CoroutineRunner, check_urls
-from scrapy_rep.commands.terminal import (
-    EXIT_NO,
-    EXIT_OK,
-    EXIT_UNKNOWN,
-    Progress,
-    coloured,
-    describe_age,
-    scheme_hint,
+from scrapy_rep.commands.arguments import (
+    AGENT,
+    FILE,
+    FRESH,
+    JSON,
+    URLS_FROM,
+    Subcommand,
+    displayed_name,
+    hint_for,
+    read_file,
+    read_robotstxt,
+    urls_in,
+    usage_error,
 )
-from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.decision.strictest import verdict_of_rules
-from scrapy_rep.decision.usage import describe_decision
+from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
+from scrapy_rep.commands.terminal import Progress, describe_age, exit_status_of, word_of
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
+from scrapy_rep.decision.usage import Judgement, describe_decision
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, without_credentials
 
-_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
-_WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
+
+class _Result(NamedTuple):
+    verdict: Verdict | ValueError
+    """The verdict, or the error if the URL can't have a verdict."""
+    fetched_at: float | None = None
+    """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
+    an override decided."""
+    usage: Judgement | None = None
+    """The judgement about the usage preferences; None if the crawl has declared no purposes."""
 
 
-def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the verdicts on URLs; return the highest exit status among them."""
+def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
+    """Return the highest exit status among those of the URLs."""
     if opts.file == opts.urls_from == "-":
-        raise UsageError("rules and URLs can't both come from standard input", print_help=False)
+        raise usage_error("rules and URLs can't both come from standard input")
     if opts.urls_from:
-        lines = read_file(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
-        texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
-        urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
+        urls = [*urls, *urls_in(read_file(opts.urls_from).splitlines())]
     if not urls:
-        raise UsageError("check requires URLs", print_help=False)
+        raise usage_error("check requires URLs")
     started = time()
 
-    def show(url: str, result: CheckResult) -> None:
+    def show(url: str, result: _Result) -> None:
         print(_result_line(url, result, started, as_json=opts.json), flush=True)
 
     if opts.file:
@@ -55,34 +64,51 @@ def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         body = read_robotstxt(opts.file, runner.options.max_size)
         rules = RobotsTxt.parse(body).rules_for(*tokens)
         name = displayed_name(opts.file)
-        found = [CheckResult(_verdict_of(rules, url, name, spellings)) for url in urls]
+        found = [_Result(_verdict_of(rules, url, name, spellings)) for url in urls]
         for url, result in zip(urls, found, strict=True):
             show(url, result)
     else:
-        found = _check_urls(urls, runner, show)
+        found = runner.run(lambda crawler: _check_urls(crawler, urls, show))
     return max(exit_status_of(result.verdict) for result in found)
 
 
-def _check_urls(
-    urls: list[str], runner: CoroutineRunner, show: Callable[[str, CheckResult], None]
-) -> list[CheckResult]:
-    """Return the results for ``urls``. ``show`` is called with each result when it is known."""
+async def _check_urls(
+    crawler: Crawler, urls: list[str], show: Callable[[str, _Result], None]
+) -> list[_Result]:
+    """Return the results for ``urls``. Their robots.txt files are looked up at the same time.
+
+    ``show`` is called with each URL and its result as soon as that is known.
+    """
+    robots = robots_of(crawler)
     progress = Progress(len(urls))
+    done = 0
 
-    def show_result(url: str, result: CheckResult) -> None:
+    async def check(url: str) -> _Result:
+        nonlocal done
+        found = await find(url)
         progress.clear()
-        show(url, result)
-        progress.step()
+        show(url, found)
+        done += 1
+        progress.update(done)
+        return found
 
-    found: list[CheckResult] = runner.run(lambda crawler: check_urls(crawler, urls, show_result))
-    return found
+    async def find(url: str) -> _Result:
+        try:
+            origin_of(url)  # raises an error with a better message than that of Request
+            verdict, decision = await robots.decide(url)
+        except ValueError as error:
+            return _Result(error)
+        except CrawlClosingError:
+            return _Result(Verdict(allowed=False, reason=Reason.CLOSING))
+        record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
+        fetched_at = None if record is None else record.last.evidence.at
+        return _Result(verdict, fetched_at, decision.usage)
+
+    return await gather(map(check, urls))
 
 
 def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
-    """Return the verdict of ``rules`` on ``url``; the ValueError if ``url`` is not valid.
-
-    ``name`` is the name of the file with the rules.
-    """
+    """Return the verdict of the ``rules`` in the file ``name``; the error of an invalid URL."""
     try:
         origin_of(url)
     except ValueError as error:
@@ -90,31 +116,26 @@ def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Ve
     return verdict_of_rules(rules, url, spellings)._replace(robotstxt_url=name)
 
 
-def exit_status_of(verdict: Verdict | ValueError) -> int:
-    """Return the exit status for a verdict, or for the error of a URL without a verdict."""
-    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
-        return EXIT_UNKNOWN
-    return EXIT_OK if verdict.allowed else EXIT_NO
-
-
-def _result_line(url: str, result: CheckResult, started: float, *, as_json: bool) -> str:
+def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:
     """Return the line to print for a result, as text or JSON.
 
     ``started`` is when the command began: a robots.txt that was fetched earlier is from the store.
     """
     verdict, fetched_at, usage = result
-    shown = printable(without_credentials(url))
-    status = exit_status_of(verdict)
     remembered = None if fetched_at is None else fetched_at < started
+    line = f"{word_of(exit_status_of(verdict), 10)}  {printable(without_credentials(url))}"
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
-        word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
-        return f"{word}  {shown}  {printable(str(verdict))}{scheme_hint(url)}"
+        return f"{line}  {printable(str(verdict))}{hint_for(url)}"
     if as_json:
         return json.dumps({"url": url, **verdict.as_dict(), "from_store": remembered})
-    word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
     how = ""
     if fetched_at is not None:
         how = f", fetched {describe_age(time() - fetched_at) if remembered else 'just now'}"
-    return f"{word}  {shown}  {printable(describe_decision(verdict, usage))}{how}"
+    return f"{line}  {printable(describe_decision(verdict, usage))}{how}"
+
+
+CHECK: Final = Subcommand(
+    "check", "URL...", "whether URLs may be fetched", (AGENT, URLS_FROM, FILE, FRESH, JSON), _check
+)

@@ -10,19 +10,24 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from scrapy import Request
-from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.arguments import only_argument
+from scrapy_rep.commands.arguments import (
+    JSON,
+    Option,
+    Subcommand,
+    only_argument,
+    origin_of_argument,
+    usage_error,
+)
 from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
     EXIT_UNKNOWN,
     coloured,
-    scheme_hint,
 )
 from scrapy_rep.extensions.evidence.reader import DAMAGE, Found, find_lines
 from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials
@@ -35,17 +40,14 @@ _SOURCES = {
 }
 
 
-def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
-    """Print the lines of evidence about a URL; return the exit status for the last decision."""
+def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
+    """Return the exit status for the last decision."""
     url = only_argument(args, "evidence takes one URL")
     if not opts.evidence:
-        raise UsageError("evidence requires --in PATH", print_help=False)
+        raise usage_error("evidence requires --in PATH")
     path = Path(opts.evidence)
-    url = without_credentials(url)
-    try:
-        url = Request(url).url
-    except ValueError as error:
-        raise UsageError(f"{url}: {error}{scheme_hint(url)}", print_help=False) from None
+    origin_of_argument(url)
+    url = Request(without_credentials(url)).url
     try:
         found, damaged = find_lines(path, url)
     except ImportError:
@@ -168,3 +170,22 @@ def _deciding_line(found: Found) -> str | None:
 
 def _printable_json(value: Any) -> str:
     return printable(json.dumps(value))
+
+
+EVIDENCE: Final = Subcommand(
+    "evidence",
+    "URL",
+    "the decisions about a URL that crawls have written (REP_EVIDENCE)",
+    (
+        Option(
+            "--in",
+            {
+                "dest": "evidence",
+                "metavar": "PATH",
+                "help": "the path that REP_EVIDENCE was set to",
+            },
+        ),
+        JSON,
+    ),
+    _evidence,
+)

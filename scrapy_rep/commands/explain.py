@@ -7,20 +7,29 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import time
-from typing import Any
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 
 from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import displayed_name, only_argument, read_robotstxt
-from scrapy_rep.commands.check import exit_status_of
+from scrapy_rep.commands.arguments import (
+    AGENT,
+    FILE,
+    FRESH,
+    JSON,
+    PURPOSE,
+    Subcommand,
+    displayed_name,
+    only_argument,
+    origin_of_argument,
+    read_robotstxt,
+)
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
-from scrapy_rep.commands.terminal import coloured, scheme_hint, section
+from scrapy_rep.commands.terminal import exit_status_of, section, word_of
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.spellings import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.explain import Explanation
 from scrapy_rep.protocol.explain import explain as explained
@@ -30,14 +39,14 @@ from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable, utc_time_text, without_credentials
 
 
 @dataclass(frozen=True)
-class Explained:
+class _Explained:
     """The verdict on a URL, and everything from which the explanation is made."""
 
     url: str
@@ -73,23 +82,19 @@ class Explained:
         return explained(access.copy.body, target, *tokens)
 
 
-def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the explanation of the verdict on a URL; return the exit status."""
+def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     url = without_credentials(only_argument(args, "explain takes one URL"))
-    try:
-        origin_of(url)
-    except ValueError as error:
-        raise UsageError(f"{url}: {error}{scheme_hint(url)}", print_help=False) from None
+    origin_of_argument(url)
     started = time()
     # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
-    async def in_crawl(crawler: Crawler) -> Explained:
+    async def in_crawl(crawler: Crawler) -> _Explained:
         robots = robots_of(crawler)
         verdict, decision = await robots.decide(url)
         usage = await robots.usage(Request(url, meta=meta))
         record, back_off = await robots.record(url), await robots.back_off(url)
-        return Explained(url, verdict, decision, record, usage, started, back_off)
+        return _Explained(url, verdict, decision, record, usage, started, back_off)
 
     got = _explain_by_file(url, opts.file, runner) if opts.file else runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
@@ -97,19 +102,17 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
     return exit_status_of(got.verdict)
 
 
-def _explain_by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
-    """Return the result for ``url`` according to the rules in the local file ``path``."""
+def _explain_by_file(url: str, path: str, runner: CoroutineRunner) -> _Explained:
     tokens, spellings = runner.tokens_and_spellings()
     body = read_robotstxt(path, runner.options.max_size)
     robots = RobotsTxt.parse(body)
     verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
     verdict = verdict._replace(robotstxt_url=displayed_name(path))
     decision = Decision(origin_of(url), target_of(url), tokens, verdict)
-    return Explained(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
+    return _Explained(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
 
 
-def _as_json(got: Explained, options: Options, purposes: Sequence[str]) -> str:
-    """Return the explanation as JSON, with the results for ``purposes``."""
+def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     explanation = got.explanation(options)
     override = got.decision.override
     result: dict[str, Any] = {
@@ -151,13 +154,9 @@ def _as_json(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     return json.dumps(result)
 
 
-def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
-    """Return the explanation as text, with the results for ``purposes``."""
-    word = "allowed" if got.verdict.allowed else "disallowed"
-    if got.verdict.reason is Reason.UNREACHABLE:
-        word = "can't tell"
+def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     lines = [
-        f"{coloured(word, word)}: {printable(got.url)}",
+        f"{word_of(exit_status_of(got.verdict))}: {printable(got.url)}",
         f"  {printable(describe_decision(got.verdict, got.decision.usage))}",
     ]
     override = got.decision.override
@@ -170,7 +169,7 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
         lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
         stored = got.is_from_store(got.record)
-        source = f"from {registry.without_secrets(options.store)}" if stored else "just fetched"
+        source = f"from {registry.display_name(options.store)}" if stored else "just fetched"
         how = record_text.details(got.record, options, time(), source)
         lines += section("robots.txt", how)
     lines += section("Product tokens", [", ".join(map(printable, got.decision.tokens)) or "none"])
@@ -220,3 +219,12 @@ def _matching_lines(explanation: Explanation) -> list[str]:
         f"{printable(str(rule))}"
         for number, rule in enumerate(explanation.matching)
     ]
+
+
+EXPLAIN: Final = Subcommand(
+    "explain",
+    "URL",
+    "why, and how robots.txt was fetched",
+    (AGENT, FILE, PURPOSE, FRESH, JSON),
+    _explain,
+)

@@ -7,14 +7,19 @@ import json
 import sys
 from typing import Final
 
-from scrapy.exceptions import UsageError
-
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import displayed_name, only_argument, read_file
+from scrapy_rep.commands.arguments import (
+    FRESH,
+    JSON,
+    Subcommand,
+    displayed_name,
+    only_argument,
+    origin_of_argument,
+    read_file,
+)
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
-from scrapy_rep.protocol.lint import Lint
-from scrapy_rep.protocol.lint import lint as linted
+from scrapy_rep.protocol.lint import Lint, lint
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.robots import Robots
@@ -24,11 +29,11 @@ _WIDTH: Final = 56
 """Width of the column with the lines of the file, in characters."""
 
 
-def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the problems in a file, or in the robots.txt of a site; return the exit status."""
+def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
+        origin_of_argument(source)
         record = runner.run(lambda crawler: _record(robots_of(crawler), source))
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {record_text.result_of_fetch(record.last.evidence)}"
@@ -40,22 +45,18 @@ def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
         name, body = record.file.url, record.last.body
     else:
         name, body = displayed_name(source), read_file(source)
-    result = linted(body)
+    result = lint(body)
     print(_as_json(name, result) if opts.json else _as_text(name, result))
     return EXIT_NO if result.findings else EXIT_OK
 
 
 async def _record(robots: Robots, url: str) -> Record | None:
-    try:
-        # Fetches robots.txt even if an entry of REP_OVERRIDES decides on the URL.
-        await robots.robotstxt(url)
-    except ValueError as error:
-        raise UsageError(f"{url}: {error}", print_help=False) from None
+    # Fetches robots.txt even if an entry of REP_OVERRIDES decides on the URL.
+    await robots.robotstxt(url)
     return await robots.record(url)
 
 
 def _as_json(source: str, result: Lint) -> str:
-    """Return the readings of the lines and the findings as JSON."""
     return json.dumps(
         {
             "source": source,
@@ -82,3 +83,8 @@ def _as_text(source: str, result: Lint) -> str:
         ]
     lines.append(f"{counted(len(result.readings), 'line')}, findings: {len(result.findings)}")
     return "\n".join(lines)
+
+
+LINT: Final = Subcommand(
+    "lint", "FILE|URL", "the meaning of each line, and mistakes", (FRESH, JSON), _lint
+)

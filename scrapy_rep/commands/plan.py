@@ -10,28 +10,42 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.admission.crawl_delay import DelayLimits
+from scrapy_rep.commands.arguments import (
+    AGENT,
+    FRESH,
+    JSON,
+    OTHER_AGENT,
+    PURPOSE,
+    URLS_FROM,
+    Option,
+    Subcommand,
+    file_error,
+    invalid_url_text,
+    seconds,
+    urls_in,
+    usage_error,
+)
 from scrapy_rep.commands.forecast import Forecast
 from scrapy_rep.commands.sitemaps import Sitemaps
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import (
+    EXIT_NO,
     EXIT_OK,
     EXIT_UNKNOWN,
     Progress,
     coloured,
-    scheme_hint,
 )
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import CrawlClosingError
@@ -40,18 +54,12 @@ from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import (
-    counted,
-    describe_duration,
-    printable,
-    printable_request,
-    without_credentials,
-)
+from scrapy_rep.utils.text import counted, describe_duration, printable, printable_request
 
 logger: Final = LimitedLogger(__name__)
 
 _AT_A_TIME: Final = 500
-"""Number of lines that are read at a time."""
+"""Number of URLs that are read at a time."""
 _MAX_LINE: Final = 100_000
 """Maximum size of a line in bytes. The rest of a longer line counts as another line."""
 _MOST_WAITING: Final = 5_000
@@ -60,13 +68,28 @@ _SITEMAPS_AT_A_TIME: Final = 16
 _HOUR: Final = 3_600
 _MAX_WARNINGS: Final = 10
 """Maximum number of messages about invalid URLs and sitemaps that are printed."""
+_MAX_UNREACHABLE: Final = 10
+"""Maximum number of unreachable origins that are printed as text."""
+_SHARES: Final = ("disallowed", "unreachable")
 
 
-def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the plan for URLs; return the exit status. The URLs are not fetched."""
+def _limit(text: str) -> tuple[str, float]:
+    """Return the name and the number in the value of --fail-if, such as ``disallowed=10%``."""
+    name, _, value = text.partition("=")
+    if (name == "hours") != value.endswith("%") and name in {"hours", *_SHARES}:
+        try:
+            return name, seconds(value.removesuffix("%"))
+        except argparse.ArgumentTypeError:
+            pass
+    raise argparse.ArgumentTypeError(
+        f"must be a maximum, such as disallowed=10%, unreachable=0% or hours=8, not {text!a}"
+    )
+
+
+def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     stream = _open_file(opts.urls_from) if opts.urls_from else None
     if not urls and stream is None:
-        raise UsageError("plan requires URLs", print_help=False)
+        raise usage_error("plan requires URLs")
     plans: list[_Plan] = []
 
     async def in_crawl(crawler: Crawler) -> bool:
@@ -82,7 +105,12 @@ def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
             raise
     result = plans[0].result(complete=complete)
     print(json.dumps(result) if opts.json else "\n".join(_lines(result)))
-    return EXIT_OK if result["complete"] else EXIT_UNKNOWN
+    exceeded = [text for limit in opts.fail_if if (text := _excess(result, *limit))]
+    for text in exceeded:
+        print(text, file=sys.stderr)
+    if not result["complete"] or not _decided(result):
+        return EXIT_UNKNOWN
+    return EXIT_NO if exceeded else EXIT_OK
 
 
 def _open_file(path: str) -> BinaryIO:
@@ -90,7 +118,36 @@ def _open_file(path: str) -> BinaryIO:
         # sys.stdin is not used: after Ctrl-C, its lock would block the end of the process.
         return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
+        raise file_error(path, error) from None
+
+
+def _urls_of(stream: BinaryIO) -> Iterator[str]:
+    return urls_in(iter(partial(stream.readline, _MAX_LINE), b""))
+
+
+def _number_of_urls(path: str | None) -> int | None:
+    """Return the number of URLs in a file; None if nobody sees it, or if it is no regular file."""
+    if path is None:
+        return 0
+    if path == "-" or not sys.stderr.isatty() or not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as file:
+        return sum(1 for _ in _urls_of(file))
+
+
+def _decided(result: dict[str, Any]) -> int:
+    """Return the number of URLs that were decided."""
+    number: int = result["urls"] - result["invalid"] - result["pending"]
+    return number
+
+
+def _excess(result: dict[str, Any], name: str, limit: float) -> str | None:
+    """Return a message if ``result`` exceeds a limit of --fail-if."""
+    if name == "hours":
+        hours = result["seconds"] / _HOUR
+        return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
+    share = 100 * result[name] / max(1, _decided(result))
+    return f"{share:.3g} % of the URLs are {name}" if share > limit else None
 
 
 class _Plan:
@@ -108,7 +165,8 @@ class _Plan:
         self._tokens = tokens_of_setting(opts.other_agent) if opts.other_agent else ()
         self._other = Forecast() if opts.other_agent else None
         self._sitemaps = Sitemaps(crawler, self._warn) if opts.sitemaps else None
-        self._progress = Progress()
+        self._path: str | None = opts.urls_from
+        self._progress = Progress(1)  # which is not shown
         self._closing = False
         self._urls = self._invalid = self._warnings = self._done = 0
         self._waiting: dict[Origin, list[Request]] = {}
@@ -120,28 +178,24 @@ class _Plan:
 
         Raises CrawlClosingError if the crawl closes before all URLs are counted.
         """
+        reader = Workers("plan")
+        count = await reader.call(partial(_number_of_urls, self._path))
+        is_known = count is not None and self._sitemaps is None
+        self._progress = Progress(len(urls) + (count or 0) if is_known else None)
         for url in urls:
             await self._add_url(url)
         if stream is not None:
-            reader = Workers("plan")
-            lines = iter(partial(stream.readline, _MAX_LINE), b"")
-            is_first = True
-            while batch := await reader.call(partial(_next_batch, lines)):
-                if is_first:
-                    batch[0] = batch[0].removeprefix(BOM_UTF8)
-                    is_first = False
-                for line in batch:
-                    text = line.decode("utf-8", "surrogateescape").strip()
-                    if text and not text.startswith("#"):
-                        await self._add_url(text)
-                self._progress.update(self._done, self._urls)
-            await reader.stop()
+            found = _urls_of(stream)
+            while batch := await reader.call(lambda: list(islice(found, _AT_A_TIME))):
+                for url in batch:
+                    await self._add_url(url)
+                self._progress.update(self._done)
+        await reader.stop()
         await self._wait_until_counted()
         if self._sitemaps is not None:
             origins = iter(list(self._origins))
             await gather(self._read_sitemaps(origins) for _ in range(_SITEMAPS_AT_A_TIME))
             await self._wait_until_counted()
-        self._progress.update(self._urls, self._urls)
 
     async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
         """Count a URL, at once or when its robots.txt is known.
@@ -160,7 +214,7 @@ class _Plan:
         except ValueError as error:
             self._invalid += 1
             self._done += 1
-            self._warn(f"{printable(without_credentials(url))}: {error}{scheme_hint(url)}")
+            self._warn(invalid_url_text(url, error))
             return
         if self._sitemaps is not None and not from_sitemap:
             self._origins[origin] = None
@@ -195,7 +249,7 @@ class _Plan:
                 logger.exception("Error while planning %s", printable_request(request))
             self._places.release()
         del self._waiting[origin]
-        self._progress.update(self._done, self._urls)
+        self._progress.update(self._done)
 
     async def _wait_until_counted(self) -> None:
         """Wait until no URL waits for its robots.txt: until all places are free.
@@ -211,16 +265,27 @@ class _Plan:
 
     async def _count_page(self, request: Request, decision: Decision) -> None:
         name = slot_name(self._crawler, request)
-        own = configured_delay(self._crawler, name)
-        delay = self._delays.seconds_before(decision)
-        self._forecast.add(decision, name, max(own, delay))
+        self._forecast.add(decision, name, *self._delay_of(decision, name))
         if self._slower is not None:
-            slower = configured_delay(self._crawler, name, self._seconds)
-            self._slower.add(decision, name, max(slower, delay))
+            self._slower.add(decision, name, *self._delay_of(decision, name, self._seconds))
         if self._other is not None:
             other = await self._decider.decision_with_tokens(self._tokens, request, decision)
-            self._other.add(other, name, max(own, self._delays.seconds_before(other)))
+            self._other.add(other, name, *self._delay_of(other, name))
         self._done += 1
+
+    def _delay_of(
+        self, decision: Decision, slot: str, seconds: float | None = None
+    ) -> tuple[float, str]:
+        """Return the seconds between two pages, and what sets them.
+
+        ``seconds`` is used in place of DOWNLOAD_DELAY.
+        """
+        own = configured_delay(self._crawler, slot, seconds)
+        delay = self._delays.seconds_before(decision)
+        if delay > own:
+            return delay, self._delays.source_of(decision)
+        of_slot = slot in self._delays.hosts_with_own_delay
+        return own, "DOWNLOAD_SLOTS" if of_slot else "DOWNLOAD_DELAY"
 
     async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
         for origin in origins:
@@ -242,23 +307,18 @@ class _Plan:
         self._progress.clear()
         result = {
             "urls": self._urls,
-            **self._forecast.as_dict(),
+            **self._forecast.totals(),
+            **self._forecast.hosts(),
             "invalid": self._invalid,
             "pending": self._urls - self._done,
             "complete": complete and self._done == self._urls,
         }
         if self._slower is not None:
-            seconds = self._slower.as_dict()["seconds"]
+            seconds = self._slower.totals()["seconds"]
             result["with_delay"] = {"delay": self._seconds, "seconds": seconds}
         if self._other is not None:
-            other = self._other.as_dict()
-            del other["slowest"], other["origins"]
-            result["with_agent"] = {"agent": self._agent, **other}
+            result["with_agent"] = {"agent": self._agent, **self._other.totals()}
         return result
-
-
-def _next_batch(lines: Iterator[bytes]) -> list[bytes]:
-    return list(islice(lines, _AT_A_TIME))
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
@@ -274,7 +334,16 @@ def _lines(result: dict[str, Any]) -> list[str]:
         lines += ["", coloured("heading", "The slowest hosts")]
         for host in result["slowest"]:
             pages = f"{counted(host['urls'], 'page')}, {host['delay']:g} s between two"
-            lines.append(f"  {_describe_seconds(host):>10}  {host['origin']}  {pages}")
+            where = f"{host['origin']}  {pages} ({host['delay_from']})"
+            lines.append(f"  {_describe_seconds(host):>10}  {where}")
+    outages = result["unreachable_origins"]
+    if outages:
+        lines += ["", coloured("heading", "Unreachable")]
+        for each in outages[:_MAX_UNREACHABLE]:
+            pages = counted(each["urls"], "page")
+            lines.append(f"  {pages:>10}  {each['origin']}  {printable(each['cause'])}")
+        if len(outages) > _MAX_UNREACHABLE:
+            lines.append(f"  and {len(outages) - _MAX_UNREACHABLE:,} more (--json has all)")
     if "with_delay" in result:
         other = result["with_delay"]
         lines += [
@@ -295,3 +364,45 @@ def _describe_seconds(result: dict[str, Any]) -> str:
     seconds: float = result["seconds"]
     hours = f"{seconds / _HOUR:.1f} h"
     return hours if seconds >= _HOUR else describe_duration(seconds)
+
+
+PLAN: Final = Subcommand(
+    "plan",
+    "URL...",
+    "how many URLs may be fetched, and how long that takes at least",
+    (
+        AGENT,
+        URLS_FROM,
+        PURPOSE,
+        Option(
+            "--delay",
+            {
+                "metavar": "SECONDS",
+                "type": seconds,
+                "help": "also show what changes with this DOWNLOAD_DELAY",
+            },
+        ),
+        OTHER_AGENT,
+        Option(
+            "--sitemaps",
+            {
+                "action": "store_true",
+                "help": "also count the URLs in the sitemaps that robots.txt names",
+            },
+        ),
+        Option(
+            "--fail-if",
+            {
+                "metavar": "LIMIT",
+                "action": "append",
+                "type": _limit,
+                "default": [],
+                "help": "exit with status 1 if more than disallowed=PERCENT%% or "
+                "unreachable=PERCENT%% of the URLs are, or if it takes more than hours=NUMBER",
+            },
+        ),
+        FRESH,
+        JSON,
+    ),
+    _plan,
+)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from collections.abc import Callable
+from time import monotonic
 from typing import Final
 
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import describe_duration
 
 EXIT_OK: Final = 0
@@ -26,8 +29,25 @@ _COLOURS: Final = {
     "heading": 1,
     "unavailable": 0,
 }
+_WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
+_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
+_CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
 """Width of the progress bar in characters."""
+_INTERVAL: Final = 0.1
+"""Minimum number of seconds between two changes of the progress."""
+
+
+def exit_status_of(verdict: Verdict | ValueError) -> int:
+    """Return the exit status for a verdict, or for the error of a URL without a verdict."""
+    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
+        return EXIT_UNKNOWN
+    return EXIT_OK if verdict.allowed else EXIT_NO
+
+
+def word_of(status: int, width: int = 0) -> str:
+    """Return the word for a verdict with this exit status, in colour, ``width`` characters wide."""
+    return coloured(_WORDS[status], f"{_WORDS[status]:{width}}")
 
 
 def coloured(kind: str, text: str) -> str:
@@ -42,55 +62,43 @@ def section(title: str, lines: list[str]) -> list[str]:
     return [coloured("heading", title), *(f"  {line}" for line in lines)]
 
 
-def scheme_hint(text: str) -> str:
-    """Return a hint for a message if ``text`` may be a URL without its scheme; else an empty text.
-
-    The hint suggests the URL with a scheme.
-    """
-    try:
-        origin = origin_of(f"https://{text}")
-    except ValueError:
-        return ""
-    # A word without a dot, or the name of a text file, is probably not a host.
-    if "@" in text or "." not in origin.host or text.endswith(".txt"):
-        return ""
-    authority = str(origin).partition("://")[2]
-    return f"; did you mean https://{authority} or http://{authority}?"
-
-
 class Progress:
-    """A progress bar in the last line of the terminal, on standard error."""
+    """The progress of a command in the last line of the terminal, on standard error.
 
-    def __init__(self, total: int = 0) -> None:
-        """``total`` is the number of steps; 0 if it is not known before ``update`` is called."""
-        # There is no bar for a single step, and if standard error is not a terminal.
+    It is a bar if the number of URLs is known, and a count if it is not.
+    """
+
+    def __init__(self, total: int | None, clock: Callable[[], float] = monotonic) -> None:
+        """``total`` is the number of URLs, None if it is not known."""
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
-        self._done = 0
-        self._draw()
+        self._clock = clock
+        self._start = clock()
+        self._drawn = -math.inf
+        self.update(0)
 
     def clear(self) -> None:
-        """Remove the bar from the terminal. Called before another line is printed."""
+        """Remove the line from the terminal. Called before another line is printed."""
         if self._shows:
-            sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(_CLEAR)
+            self._drawn = -math.inf
 
-    def step(self) -> None:
-        """Count one more step that is done."""
-        self._done += 1
-        self._draw()
-
-    def update(self, done: int, total: int) -> None:
-        """Set the number of steps that are done, and the number of all steps."""
-        self.clear()
-        self._done, self._total = done, total
-        self._draw()
-
-    def _draw(self) -> None:
-        if self._shows and self._done < self._total:
-            done = self._done * _WIDTH // self._total
-            bar = f"{'#' * done}{'.' * (_WIDTH - done)}"
-            sys.stderr.write(f"\r[{bar}] {self._done} of {self._total}")
+    def update(self, done: int) -> None:
+        """Show that ``done`` URLs are done."""
+        now = self._clock()
+        if done == self._total:
+            self.clear()
+        elif self._shows and now - self._drawn >= _INTERVAL:
+            self._drawn = now
+            sys.stderr.write(f"{_CLEAR}{self._text(done, now - self._start)}")
             sys.stderr.flush()
+
+    def _text(self, done: int, seconds: float) -> str:
+        rate = f", {done / seconds:.{0 if done >= 10 * seconds else 1}f}/s" if seconds else ""
+        if self._total is None:
+            return f"{done:,} URLs{rate}"
+        width = done * _WIDTH // self._total
+        return f"[{'#' * width:.<{_WIDTH}}] {done:,} of {self._total:,}{rate}"
 
 
 def describe_age(seconds: float) -> str:

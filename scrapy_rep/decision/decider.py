@@ -14,10 +14,16 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.spellings import Spellings, stripped_url
-from scrapy_rep.decision.strictest import NO_ORIGIN, VerdictOn, strictest_verdict
+from scrapy_rep.decision.request_tokens import ProductTokens
+from scrapy_rep.decision.spellings import (
+    NO_ORIGIN,
+    Spellings,
+    VerdictOn,
+    strictest_verdict,
+    stripped_url,
+)
 from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, origin_of, split_url
 from scrapy_rep.protocol.product_tokens import Tokens
@@ -56,7 +62,7 @@ class Decision(NamedTuple):
     def mark_entry_used(self) -> None:
         """Note that the request was decided by ``entry``, if there is one."""
         if self.entry is not None:
-            self.entry.unused = False
+            self.entry.mark_used()
 
 
 class Decider:
@@ -185,20 +191,34 @@ class Decider:
             return None
         return self._strictest_verdict(hop, target, tokens, entry.verdict)[1]
 
-    async def look_up(self, request: Request) -> Entry:
-        """Look up the robots.txt for ``request``; return the entry of its origin.
+    def start_lookup(
+        self, request: Request, done: Callable[[Entry | None, Exception], None]
+    ) -> None:
+        """Look up the robots.txt for ``request``, and also the tdmrep.json if it needs that.
 
-        The tdmrep.json of the origin is looked up, too, if ``request`` needs it. Raises
-        CrawlClosingError if the crawl is closed before the lookups end.
+        ``done`` is called with the entry of its origin, or with None and the error. Raises
+        CrawlClosingError if the crawl is closing.
         """
         origin = origin_of(request.url)
         tokens = self.tokens_of(request, origin)
-        entry = self._known(origin) if self.lacks_tdmrep(origin, lambda: request) else None
-        if entry is None:
-            entry = await self._cache.entry(origin, tokens, request)
+
+        def look_up_tdmrep(entry: Entry | None, error: Exception) -> None:
+            if entry is None or not self.lacks_tdmrep(origin, lambda: request):
+                done(entry, error)
+                return
+
+            def tdmrep_done(rules: TdmRules | None, error: Exception) -> None:
+                done(None if rules is None else entry, error)
+
+            try:
+                self._cache.tdmrep.start_lookup(origin, tokens, request, tdmrep_done)
+            except CrawlClosingError as closing:
+                done(None, closing)
+
         if self.lacks_tdmrep(origin, lambda: request):
-            await self._cache.tdmrep.rules(origin, tokens, request)
-        return entry
+            look_up_tdmrep(self._known(origin), CrawlClosingError())
+        else:
+            self._cache.start_lookup(origin, tokens, request, look_up_tdmrep)
 
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
         """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.

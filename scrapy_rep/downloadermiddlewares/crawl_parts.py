@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 from uuid import uuid4
 
+from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
@@ -17,8 +18,8 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.fetch_limit import FetchLimit
-from scrapy_rep.cache.lookup import LookupContext
+from scrapy_rep.cache.lookup_limit import LookupLimit
+from scrapy_rep.cache.records import LookupContext
 from scrapy_rep.cache.shared import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
@@ -43,6 +44,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.downloads import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger, log_further_lines
 from scrapy_rep.utils.per_crawl import add_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
@@ -122,7 +124,9 @@ class CrawlParts:
             send_record=self.announcer.send_record,
             clock=clock,
             jitter=random.random,
-            limit=FetchLimit(options.concurrent_fetches),
+            limit=LookupLimit(
+                options.concurrent_fetches or concurrent_requests(self._crawler.settings), clock
+            ),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
             spider=self._crawler.spider,
@@ -180,7 +184,10 @@ class CrawlParts:
         return await self.decider.verdict_on_hop(hop, start)
 
     async def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
-        if _ROBOTS_PARSED is not None:
+        # Most crawls have no handler, and the signal takes longer than all that is sent for it.
+        if _ROBOTS_PARSED is not None and any(
+            True for _ in dispatcher.getAllReceivers(self._crawler, _ROBOTS_PARSED)
+        ):
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
             )

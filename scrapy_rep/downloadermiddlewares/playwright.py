@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -10,6 +11,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import SCHEMES, Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.exceptions import CrawlClosingError, describe
@@ -87,7 +89,6 @@ class Subresources:
         self._cache = cache
         self._aborts_unknown = options.subresources_unknown == "abort"
         self._dry_run = options.dry_run
-        self._lookups = Background()
 
     def close(self) -> None:
         """Remove this object from the parts of the crawl, so that it decides no more."""
@@ -140,18 +141,15 @@ class Subresources:
 
     def _look_up(self, request: Request) -> None:
         """Look up the origin of ``request``, unless too many lookups are under way."""
-        if self._cache.free_lookups > 0 and not self._cache.closing:
-            self._lookups.start(self._look_up_and_log_error(request))
+        if self._cache.has_room and not self._cache.closing:
+            self._decider.start_lookup(request, partial(self._log_error, request))
 
-    async def _look_up_and_log_error(self, request: Request) -> None:
-        try:
-            await self._decider.look_up(request)
-        except CrawlClosingError:
-            pass
-        except Exception:
-            logger.exception(
+    def _log_error(self, request: Request, entry: Entry | None, error: Exception) -> None:
+        if entry is None and not isinstance(error, CrawlClosingError):
+            logger.error(
                 "Error while looking up robots.txt for %s",
                 printable_request(request),
+                exc_info=error,
                 extra={"spider": self._crawler.spider},
             )
 

@@ -9,6 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
+from scrapy.utils.project import inside_project
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.decision.decider import Decider
@@ -60,7 +61,7 @@ def log_start(crawler: Crawler, options: Options, decider: Decider) -> None:
         "%s robots.txt as %s, records in %s%s",
         "Reading" if options.dry_run else "Obeying",
         ", ".join(map(ascii, tokens)) or "'*' (no product token)",
-        registry.without_secrets(options.store),
+        _place_of_store(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
         extra=extra,
     )
@@ -96,6 +97,12 @@ def log_start(crawler: Crawler, options: Options, decider: Decider) -> None:
         )
     for message in unknown_settings(crawler.settings):
         logger.warning(message, extra=extra)
+
+
+def _place_of_store(uri: str) -> str:
+    name, path = registry.display_name(uri), registry.path_of(uri)
+    is_here = path is not None and not inside_project() and str(path) not in uri
+    return f"{name} (outside of a project, in the current directory)" if is_here else name
 
 
 def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]) -> None:

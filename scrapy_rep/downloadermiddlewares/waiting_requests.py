@@ -25,10 +25,9 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise, sleep
 from scrapy_rep.utils.download_slots import slot_name
+from scrapy_rep.utils.downloads import concurrent_requests
 from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
 
-_MAX_WAITING: Final = 16
-"""Maximum number of requests that wait for lookups if CONCURRENT_REQUESTS sets no limit."""
 _PAUSE: Final = 1.0
 """Seconds before a request is given back again that the scheduler has returned at once."""
 _SHORT_PAUSE: Final = 0.05
@@ -47,8 +46,7 @@ class WaitingRequests:
         self._crawler = crawler
         self._decider = decider
         self._admission = admission
-        limit = crawler.settings.getint("CONCURRENT_REQUESTS")
-        self._most = limit if limit > 0 else _MAX_WAITING
+        self._most = concurrent_requests(crawler.settings)
         self._pausing = 0
         self._waiting: Waiting[Promise[None]] = Waiting(clock, self._wake)
         self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}

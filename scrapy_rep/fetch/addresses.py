@@ -21,6 +21,9 @@ def is_private_host(host: str) -> bool:
     host = host.strip("[]").rstrip(".").lower()
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
         return True
+    # The last part of an IPv4 address is a number in all its forms.
+    if ":" not in host and not host.rpartition(".")[2][:1].isdigit():
+        return False
     try:
         return is_private_address(ip_address(host.partition("%")[0]))
     except ValueError:

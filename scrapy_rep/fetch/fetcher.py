@@ -42,6 +42,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
+from scrapy_rep.protocol.html import is_html, unwrap
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
@@ -54,7 +55,6 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.protocol.wrapped import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
@@ -163,7 +163,7 @@ class Fetcher:
                 if obstacle is not None:
                     return self._outcome_of_obstacle(chain, obstacle, answer)
                 chain.check_address(answer)
-                location = location_of(answer, chain.urls[-1])
+                location = location_of(answer, chain.url)
                 if location is not None:
                     await chain.check_redirect(location, indirect=answer.is_indirect)
             except CancelledError:
@@ -181,7 +181,7 @@ class Fetcher:
             if not chain.may_lead_to(verdict):
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
-            chain.hops.append(location)
+            chain.follow(location)
 
     async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
         """Return the verdict on ``location``, the target of a redirect; None if it isn't known.
@@ -276,7 +276,7 @@ class Fetcher:
         return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)
 
     def _build_request(self, chain: Chain, page: Request) -> Request:
-        url = chain.urls[-1]
+        url = chain.url
         scheme = origin_of(url).scheme
         slot = f"robots.txt {next(self._numbers)} {url}"
         meta: dict[str, Any] = {

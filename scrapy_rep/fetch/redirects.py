@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from time import time
 from typing import Final
@@ -41,22 +41,25 @@ class Chain:
     file: SiteFile
     deadline: float
     hops: list[str] = field(default_factory=list)
+    url: str = field(init=False)
+    """The URL of the request that is next, or under way."""
     transfer: Transfer | None = None
     """The ``Transfer`` of the last request; None before the first request."""
     _public: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.url = self.file.url
         self._public = not is_private_host(self.file.origin.host)
 
-    @property
-    def urls(self) -> list[str]:
-        """The URLs of all requests; last is the URL of the request that is next or under way."""
-        return [self.file.url, *self.hops]
+    def follow(self, location: str) -> None:
+        """Make ``location``, the target of a redirect, the URL of the next request."""
+        self.hops.append(location)
+        self.url = location
 
     @property
     def same_origin(self) -> bool:
         """Whether the URL of the last request has the origin of the file."""
-        return origin_of(self.urls[-1]) == self.file.origin
+        return not self.hops or origin_of(self.url) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
         """Return whether to follow a redirect to a URL with this ``verdict``.
@@ -80,7 +83,7 @@ class Chain:
         if answer.is_indirect or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
-            raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
+            raise FetchError(f"redirect from a public host to a private address: {self.url}")
         # The host name of the file looks public, but its address is private. So redirects to other
         # private hosts are no attack, and ``_public`` becomes false.
         self._public = False
@@ -102,11 +105,14 @@ class Chain:
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
         """Return the facts of the fetch so far, with those of ``answer`` if it is given."""
-        evidence = Evidence(time(), self.urls[-1], hops=tuple(self.hops), error=error)
+        hops = tuple(self.hops)
         if answer is None:
-            return evidence
-        return replace(
-            evidence,
+            return Evidence(time(), self.url, hops=hops, error=error)
+        return Evidence(
+            time(),
+            self.url,
+            hops=hops,
+            error=error,
             status=answer.response.status,
             size=answer.size,
             truncated=answer.truncated,

@@ -26,7 +26,6 @@ from scrapy_rep.protocol.verdict import Rule, Verdict
 ANYONE: Final = "*"
 """The token of the group that applies to all crawlers without a group of their own."""
 
-_FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(r"[a-z_-]+").match
 _WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
@@ -93,12 +92,6 @@ class RobotsTxt:
     def sitemaps(self) -> list[str]:
         """The values of the ``Sitemap`` lines, in the order of the file."""
         return [as_text(value) for value in self._contents.sitemaps]
-
-    @property
-    def ungrouped(self) -> tuple[Field, ...]:
-        """The rules and other fields before the first group. These rules apply to no crawler."""
-        lines = self._contents.fields(self._span_before_groups)
-        return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
         """Return the group that applies to a crawler; None if there is none (RFC 9309 §2.2.1).

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from scrapy_rep import stats
-from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict

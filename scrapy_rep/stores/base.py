@@ -80,14 +80,14 @@ class Store(Protocol):
         """
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False
+        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
         If ``holder`` has the lease already, it ends ``seconds`` from now. With ``longer``,
         ``holder`` gets the lease from whoever has it, and keeps it at least as long as that one
-        would have. Return the record and the lease as they are afterwards. The record is read after
-        the lease was given,
+        would have. With ``if_new``, the lease is only given if the store has no record. Return the
+        record and the lease as they are afterwards. The record is read after the lease was given,
         so a worker that gets the lease after another worker's fetch gets the new record. Raises
         StoreError if the store can't be written.
         """

@@ -130,26 +130,27 @@ class GuardedStore:
         return self._newest_of(found, await self._get_fallback(key))
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False
+        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
         While the store can't be written, the lease is valid in this process only.
         """
+        only = {"longer": longer, "if_new": if_new}
         found = await self._try_call(
-            self._writing, partial(self._store.claim, key, holder, seconds, longer=longer)
+            self._writing, partial(self._store.claim, key, holder, seconds, **only)
         )
         if found is not None:
             return self._newest_of(found, await self._get_fallback(key))
-        await self._fallback.claim(key, holder, seconds, longer=longer)
-        fallback = await self._get_fallback(key)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
             found = await self._try_call(self._reading, partial(self._store.get, key))
+        if not if_new or found is None or found.record is None:
+            await self._fallback.claim(key, holder, seconds, **only)
+        fallback = await self._get_fallback(key)
         return self._newest_of(found, fallback)._replace(lease=fallback.lease)
 
     async def pauses(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
         pauses = dict(await self._try_call(self._reading, self._store.pauses) or {})
         for key, left in (await self._fallback.pauses()).items():
             pauses[key] = max(left, pauses.get(key, 0.0))
@@ -177,7 +178,6 @@ class GuardedStore:
             await self._copy_fallback_to_store()
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it."""
         await self._fallback.release(key, holder)
         await self._try_call(self._writing, partial(self._release, key, holder))
 

@@ -36,6 +36,8 @@ class MemoryStore:
         self._leases: ExpiringDict[str, tuple[str, float]] = ExpiringDict(
             _MAX_LEASES, lambda lease: lease[1] <= clock()
         )
+        self._paused: dict[str, None] = {}
+        """Keys whose leases ``PAUSE`` holds, or has held."""
         self._max_size = max_size
         self._clock = clock
 
@@ -43,38 +45,38 @@ class MemoryStore:
         return len(self._records)
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``."""
         return RecordAndLease(self._record(key), self._lease(key))
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False
+        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
         lease = self._lease(key)
+        if if_new and key in self._records:
+            return RecordAndLease(self._record(key), lease)
         if lease is not None and longer:
             seconds = max(seconds, lease.left)
         if lease is None or longer or lease.holder == holder:
             self._leases.put(key, (holder, self._clock() + seconds))
+            if holder == PAUSE:
+                self._paused[key] = None
         return RecordAndLease(self._record(key), self._lease(key))
 
     async def pauses(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
-        now = self._clock()
-        return {
-            key: end - now
-            for key, (holder, end) in self._leases.items()
-            if holder == PAUSE and end > now
+        pauses = {
+            key: lease.left
+            for key in self._paused
+            if (lease := self._lease(key)) is not None and lease.holder == PAUSE
         }
+        self._paused = dict.fromkeys(pauses)
+        return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the former record of its file."""
         key, data = record.file.key, record.encode()
         self._records.put(key, data, _RECORD_BYTES + len(data) + len(key))
         if holder is not None:
             await self.release(key, holder)
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it."""
         if key in self._leases and self._leases[key][0] == holder:
             del self._leases[key]
 
@@ -84,7 +86,6 @@ class MemoryStore:
             yield key
 
     async def discard(self, key: str) -> bool:
-        """Delete the record of ``key``; return whether there was one."""
         found = key in self._records
         self._records.discard(key)
         return found

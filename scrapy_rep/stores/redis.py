@@ -40,14 +40,19 @@ _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-# Arguments: the holder, milliseconds, and 1 to take the lease from another holder. The error of a
-# failed GETRANGE is returned and not raised, because in Redis before 7 the message of a raised
-# error doesn't begin with its type (WRONGTYPE). A string that doesn't expire (PTTL is -1) was
-# written by another program, and is replaced.
+# Keys: the lease and the record. Arguments: the holder, milliseconds, 1 to take the lease from
+# another holder, the size of a holder, 1 to claim only if there is no record. The error of a failed
+# GETRANGE is returned and not raised, because in Redis before 7 the message of a raised error
+# doesn't begin with its type (WRONGTYPE). A string that doesn't expire (PTTL is -1) was written by
+# another program, and is replaced.
 _CLAIM: Final = """
 local holder = redis.pcall('GETRANGE', KEYS[1], 0, ARGV[4])
 if type(holder) == 'table' then return holder end
 local left, wanted = redis.call('PTTL', KEYS[1]), tonumber(ARGV[2])
+if ARGV[5] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then
+  if left < 0 then return {'', 0} end
+  return {holder, left}
+end
 if ARGV[3] == '1' then
   wanted = math.max(wanted, left)
 elseif holder ~= '' and holder ~= ARGV[1] and left > 0 then
@@ -100,8 +105,6 @@ class RedisStore:
         self._workers = Workers("robots.txt-keys")
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``."""
-
         def get(pipeline: Any) -> Any:
             self._get_record(key, pipeline)
             lease = self._key("lease", key)
@@ -117,15 +120,14 @@ class RedisStore:
         return found
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False
+        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
         milliseconds = max(1, math.ceil(seconds * 1000))
 
         def claim(pipeline: Any) -> Any:
-            name = self._key("lease", key)
-            arguments = holder, milliseconds, int(longer), _MAX_HOLDER
-            pipeline.execute_command("EVAL", _CLAIM, 1, name, *arguments)
+            names = self._key("lease", key), self._key("record", key)
+            arguments = holder, milliseconds, int(longer), _MAX_HOLDER, int(if_new)
+            pipeline.execute_command("EVAL", _CLAIM, 2, *names, *arguments)
             self._get_record(key, pipeline)
             if holder == PAUSE:
                 pipeline.execute_command("EVAL", _ADD_PAUSE, 1, self._pauses, key, milliseconds)
@@ -135,15 +137,15 @@ class RedisStore:
             claimed, data = replies[:2]
             name, left = (claimed, None) if isinstance(claimed, Exception) else claimed
             # Without a lease that can be used, each worker acts as if it held the lease.
-            lease = self._lease(key, name, left) or Lease(holder, seconds)
-            return RecordAndLease(self._record(key, data), lease)
+            record, lease = self._record(key, data), self._lease(key, name, left)
+            if lease is None and (isinstance(claimed, Exception) or not if_new):
+                lease = Lease(holder, seconds)
+            return RecordAndLease(record, lease)
 
         found: RecordAndLease = await self._claims.call(claim)
         return found
 
     async def pauses(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
-
         def get(pipeline: Any) -> Any:
             pipeline.execute_command("EVAL", _PAUSES, 1, self._pauses)
             return read
@@ -159,8 +161,6 @@ class RedisStore:
         return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the former record of its file."""
-
         def put(pipeline: Any) -> Any:
             key, data = self._key("record", record.file.key), record.encode()
             pipeline.set(key, data, px=self._max_age)
@@ -171,7 +171,6 @@ class RedisStore:
         await self._calls.call(put)
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it."""
         await self._calls.call(partial(self._release, key, holder))
 
     async def scan_keys(self) -> AsyncIterator[str]:
@@ -186,8 +185,6 @@ class RedisStore:
                     break
 
     async def discard(self, key: str) -> bool:
-        """Delete the record of ``key``; return whether there was one."""
-
         def discard(pipeline: Any) -> Any:
             pipeline.delete(self._key("record", key))
             return _raise_first_error

@@ -69,7 +69,7 @@ def make_store(config: StoreConfig) -> Store:
     return GuardedStore(
         make_unguarded_store(config),
         _memory(config, True),
-        name=without_secrets(config.store),
+        name=display_name(config.store),
         timeout=config.store_timeout,
     )
 
@@ -125,6 +125,12 @@ def path_of(uri: str) -> Path | None:
     A relative path is relative to the project's data directory (``.scrapy``).
     """
     return _file_of(uri) if _scheme(uri) == "sqlite" else None
+
+
+def display_name(uri: str) -> str:
+    """Return the path of the store's file, or ``uri`` without credentials, for messages."""
+    path = path_of(uri)
+    return without_secrets(uri) if path is None else str(path)
 
 
 def without_secrets(uri: str) -> str:

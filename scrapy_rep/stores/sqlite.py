@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -39,6 +40,12 @@ SELECT (SELECT data FROM records
        CAST(holder AS BLOB), taken + seconds - :now
 FROM (SELECT 1) LEFT JOIN leases ON origin = :origin AND {_LEASE_IS_VALID}
 """  # noqa: S608 - a constant
+_FIND: Final = f"""
+SELECT records.origin, data, CAST(holder AS BLOB), taken + seconds - :now
+FROM records LEFT JOIN leases ON leases.origin = records.origin AND {_LEASE_IS_VALID}
+WHERE typeof(data) = 'blob' AND length(data) <= :limit AND records.origin IN (%s)
+"""  # noqa: S608 - a constant
+_HAS_RECORD: Final = "SELECT 1 FROM records WHERE origin = ?"
 _PAUSES: Final = f"""
 SELECT CAST(origin AS BLOB), taken + seconds - :now FROM leases
 WHERE holder = '{PAUSE}' AND {_LEASE_IS_VALID}
@@ -80,8 +87,21 @@ _PRUNE_ROWS: Final = 2_000
 """Maximum number of records deleted in a transaction, so that other processes don't wait long."""
 _PAGE: Final = 1_000
 """Number of keys read at a time."""
+_KEYS: Final = 500
+"""Maximum number of records that are read by one statement: SQLite may allow 999 values."""
 _FREE_PAGES: Final = 2_000
 """Maximum number of free pages returned to the file system after a pruning."""
+
+
+@dataclass(frozen=True, eq=False)
+class _IfNew:
+    """A claim that is only made if there is no record of ``key``."""
+
+    key: str
+    claim: Callable[[sqlite3.Connection], RecordAndLease]
+
+    def __call__(self, connection: sqlite3.Connection) -> RecordAndLease:
+        return self.claim(connection)
 
 
 class SQLiteStore:
@@ -117,26 +137,24 @@ class SQLiteStore:
         self._prune_at = 0.0
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``."""
         return await self._reader.call(
             lambda: self._reading.run(lambda connection: self._record_and_lease(connection, key))
         )
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False
+        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
-
         def claim(connection: sqlite3.Connection) -> RecordAndLease:
+            if if_new and connection.execute(_HAS_RECORD, (key,)).fetchone():
+                return self._record_and_lease(connection, key)
             values = {"holder": holder, "now": self._clock(), "seconds": seconds, "longer": longer}
             connection.execute(_CLAIM, {"origin": key, **values})
             return self._record_and_lease(connection, key)
 
-        return await self._writer.call(claim)
+        func: Callable[..., RecordAndLease] = _IfNew(key, claim) if if_new else claim
+        return await self._writer.call(func)
 
     async def pauses(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
-
         def read(connection: sqlite3.Connection) -> dict[str, float]:
             rows = connection.execute(_PAUSES, {"now": self._clock()})
             return {key.decode("utf-8", "replace"): left for key, left in rows}
@@ -144,8 +162,6 @@ class SQLiteStore:
         return await self._reader.call(lambda: self._reading.run(read))
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the former record of its file."""
-
         def put(connection: sqlite3.Connection) -> None:
             self._written += 1
             connection.execute(_PUT, (record.file.key, self._clock(), record.encode()))
@@ -155,8 +171,6 @@ class SQLiteStore:
         await self._writer.call(put)
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it."""
-
         def release(connection: sqlite3.Connection) -> None:
             connection.execute(_RELEASE, (key, holder))
 
@@ -177,8 +191,6 @@ class SQLiteStore:
                 return
 
     async def discard(self, key: str) -> bool:
-        """Delete the record of ``key``; return whether there was one."""
-
         def discard(connection: sqlite3.Connection) -> bool:
             return connection.execute(_DROP, (key,)).rowcount > 0
 
@@ -205,7 +217,20 @@ class SQLiteStore:
 
     def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
         values = {"origin": key, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
-        data, holder, left = connection.execute(_GET, values).fetchone()
+        return self._read(key, *connection.execute(_GET, values).fetchone())
+
+    def _find(self, keys: list[str], connection: sqlite3.Connection) -> dict[str, RecordAndLease]:
+        """Return the records and leases of those ``keys`` that have a record."""
+        names = {f"key{number}": key for number, key in enumerate(keys)}
+        query = _FIND % ", ".join(f":{name}" for name in names)
+        values = {**names, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
+        return {
+            key: self._read(key, *row) for key, *row in connection.execute(query, values).fetchall()
+        }
+
+    def _read(
+        self, key: str, data: bytes | None, holder: bytes | None, left: float
+    ) -> RecordAndLease:
         record = None
         if data is not None:
             with suppress(RecordError):
@@ -216,10 +241,13 @@ class SQLiteStore:
     def _write(self, jobs: list[Job]) -> None:
         """Run jobs in one transaction: all of them succeed or fail together.
 
-        Afterwards old records are deleted, if the last pruning was long ago or many were written.
+        Before that, all records that are looked for are read together. Afterwards old records are
+        deleted, if the last pruning was long ago or many were written.
         """
         try:
-            self._writing.run(lambda connection: self._transact(connection, jobs))
+            jobs = self._look(jobs)
+            if jobs:
+                self._writing.run(lambda connection: self._transact(connection, jobs))
         except Exception as error:  # noqa: BLE001 - raised where each job is awaited
             for job in jobs:
                 job.error = error
@@ -228,6 +256,28 @@ class SQLiteStore:
             # The results of the jobs are delivered already. A pruning that fails is repeated later.
             with suppress(StoreError):
                 self._writing.run(self._prune)
+
+    def _look(self, jobs: list[Job]) -> list[Job]:
+        """End those jobs that look for a record, if there is one; return the others.
+
+        No transaction is needed for this, so they don't wait for other processes that write.
+        """
+        keys = [job.func.key for job in jobs if isinstance(job.func, _IfNew)]
+        found: dict[str, RecordAndLease] = {}
+        for start in range(0, len(keys), _KEYS):
+            some = keys[start : start + _KEYS]
+            found |= self._writing.run(partial(self._find, some))
+        if not found:
+            return jobs
+        ended, others = [], []
+        for job in jobs:
+            if isinstance(job.func, _IfNew) and job.func.key in found:
+                job.result = found[job.func.key]
+                ended.append(job)
+            else:
+                others.append(job)
+        deliver_results(ended)
+        return others
 
     @staticmethod
     def _transact(connection: sqlite3.Connection, jobs: list[Job]) -> None:

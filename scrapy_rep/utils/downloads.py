@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -11,6 +11,8 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.protocol.origin import origin_of
+
+_CONCURRENT_REQUESTS: Final = 16
 
 
 def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
@@ -22,6 +24,12 @@ def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
         return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
     except Exception:  # noqa: BLE001 - the import of its module may raise any error
         return None
+
+
+def concurrent_requests(settings: BaseSettings) -> int:
+    """Return CONCURRENT_REQUESTS; its default, 16, if it sets no limit (0, since Scrapy 2.19)."""
+    limit = settings.getint("CONCURRENT_REQUESTS")
+    return limit if limit > 0 else _CONCURRENT_REQUESTS
 
 
 def default_download_timeout(crawler: Crawler) -> float:

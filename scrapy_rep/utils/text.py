@@ -12,7 +12,7 @@ from scrapy.http import Response
 MAX_SHOWN: Final = 200
 """Maximum number of characters of a rule or another text of a site, in log lines and reports."""
 _UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
-_CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
+_CREDENTIALS: Final = re.compile(r"^(?!(?i:mailto):)([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.cache.fetch_limit import Permit
+from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT
@@ -32,17 +32,19 @@ class ObservedDecider(Decider):
         self.after_lookup = lambda: None
         """Called when a lookup has ended, before the admission goes on."""
 
-    async def look_up(self, request):
+    def start_lookup(self, request, done):
+        if self.error is not None:
+            raise self.error
+
+        def observed(entry, error):
+            self.under_way -= 1
+            if entry is not None:
+                self.after_lookup()
+            done(entry, error)
+
         self.under_way += 1
         self.most = max(self.most, self.under_way)
-        try:
-            if self.error is not None:
-                raise self.error
-            entry = await super().look_up(request)
-            self.after_lookup()
-            return entry
-        finally:
-            self.under_way -= 1
+        super().start_lookup(request, observed)
 
 
 class Parts:
@@ -98,7 +100,7 @@ class Parts:
         return [
             each.at
             for each in self.time.calls
-            if not isinstance(getattr(each.call, "__self__", None), Permit)
+            if not isinstance(getattr(each.call, "__self__", None), LookupLimit)
         ]
 
 

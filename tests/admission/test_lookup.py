@@ -142,7 +142,7 @@ def test_an_origin_whose_requests_are_gone_is_not_looked_up(caplog):
     assert caplog.messages == []
 
 
-# No more at a time than there is room for: of lookups, twice as many as of fetches.
+# No more at a time than there is room for.
 
 
 @event_loop
@@ -153,10 +153,10 @@ def test_no_more_lookups_are_under_way_than_there_is_room_for():
         scene.push(origin)
         assert scene.queue.pop() is None  # a lookup is handed over, and begins later
     settle()
-    assert scene.decider.under_way == 32
+    assert scene.decider.under_way == 16
     while scene.network.under_way:
         scene.comes(next(iter(scene.network.under_way)))
-    assert scene.decider.most == 32
+    assert scene.decider.most == 17  # the next begins when the answer has come, and is not read yet
     assert scene.fetched == origins
     assert len(scene.leaves()) == len(origins)
 
@@ -183,11 +183,11 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     scene = Scene(permits=1)
     scene.asks(A, B, C, D)
     assert scene.fetched == [A]
-    assert scene.decider.under_way == 2
+    assert scene.decider.under_way == 1
     scene.time.advance(1)
     settle()
     assert scene.fetched == [A, B]
-    assert scene.decider.under_way == 3
+    assert scene.decider.under_way == 2
 
 
 @event_loop

@@ -1,6 +1,6 @@
 """One crawl of ``broad_web``, in a process of its own: an order as JSON in, what came of it out.
 
-``{"port", "mode", "settings", "origins": [numbers], "paths": [...], "stop_after": responses or null,
+``{"port", "scheme" ("http"), "mode", "settings", "origins": [numbers], "paths": [...], "stop_after": responses or null,
 "at_most": seconds, "accounts": file or null, "chain": [number, pages] or null, "closes_by":
 "signal" or null}``
 """
@@ -54,7 +54,7 @@ class Broad(scrapy.Spider):
     order = None
 
     def request(self, number, path, **kwargs):
-        url = f"http://{host(number)}:{self.order['port']}{path}"
+        url = f"{self.order.get('scheme', 'http')}://{host(number)}:{self.order['port']}{path}"
         return scrapy.Request(url, callback=self.parse, errback=self.failed, **kwargs)
 
     async def start(self):

@@ -12,8 +12,9 @@ from tests.server_process import ServerProcess
 HERE = Path(__file__).parent
 
 
-def web_of(stories, seconds=0.01):
-    return ServerProcess(HERE / "broad_web.py", {"stories": stories, "seconds": seconds})
+def web_of(stories, seconds=0.01, certificate=None):
+    order = {"stories": stories, "seconds": seconds, "certificate": certificate}
+    return ServerProcess(HERE / "broad_web.py", order)
 
 
 def start(web, settings, **order):
@@ -24,7 +25,8 @@ def start(web, settings, **order):
         stderr=subprocess.PIPE,
         text=True,
     )
-    process.stdin.write(json.dumps({"port": web.port, "settings": settings, **order}))
+    order = {"port": web.port, "settings": settings, **order}
+    process.stdin.write(json.dumps(order))
     process.stdin.close()
     process.stdin = None
     return process

@@ -1,6 +1,6 @@
 """Thousands of origins in one process: every address of 127/8 on one port is another.
 
-    python broad_web.py '{"stories": ["rules", "hang", ...], "seconds": 0.01}'
+    python broad_web.py '{"stories": ["rules", "hang", ...], "seconds": 0.01, "certificate": null}'
 
 Prints its port. The origin with number n has the story n modulo their number. A line on standard
 input asks for the journal, which comes as a line of JSON; the process ends with its input.
@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import ssl
 import sys
 from time import monotonic
 
 PAGE = b"<html><title>a page</title>" + b"words " * 200 + b"</html>"
 RULES = b"User-agent: *\nDisallow: /private\n"
-WITH_RULES = {"rules", "slow", "redirect", "recovers", "late"}
+WITH_RULES = {"rules", "far", "slow", "redirect", "recovers", "late"}
 SHUT = {"hang", "failing"}
 RECOVERS_AFTER = 20.0
 IDLE_SECONDS = 5.0
@@ -58,6 +59,8 @@ class Origin:
         story = self.story
         if story == "hang":
             return None
+        if story == "far":
+            return None, answer(200, RULES)
         if story == "missing":
             return 0, answer(404)
         if (
@@ -135,9 +138,16 @@ class Web:
 
 
 async def main():
-    web = Web(**json.loads(sys.argv[1]))
+    order = json.loads(sys.argv[1])
+    web = Web(order["stories"], order["seconds"])
+    context = None
+    if order.get("certificate"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(order["certificate"])
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(web), "0.0.0.0", 0, backlog=4096)
+    server = await loop.create_server(
+        lambda: Connection(web), "0.0.0.0", 0, backlog=4096, ssl=context
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -117,7 +117,7 @@ class Watch:
     def look(self):
         ours = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if ours is not None:
-            self.most = max(self.most, len(ours._cache._flights))
+            self.most = max(self.most, len(ours._cache._lookups))
 
 
 def run(order):

@@ -19,8 +19,7 @@ import tracemalloc
 
 from scrapy.settings import Settings
 
-from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
 from scrapy_rep.fetch.decoding import decode
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in

@@ -23,14 +23,14 @@ def scene(caplog):
 
 class Scene:
     def __init__(self, caplog):
-        self.log = LookupLog(BEGAN, Spider("any"))
+        self.log = LookupLog(Policy(), BEGAN, Spider("any"))
         self.caplog = caplog
 
     def fetched(self, record, previous=None):
-        self.log.log_fetched(record, previous, Policy().access(record, record.last.evidence.at))
+        self.log.log_fetched(record, previous, record.last.evidence.at)
 
     def found(self, record):
-        self.log.log_stored_outage(record, Policy().access(record, record.last.evidence.at))
+        self.log.log_stored_outage(record, record.last.evidence.at)
 
     def told(self, what, level):
         """The lines with these words at this level."""

@@ -222,6 +222,24 @@ def test_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("action", ["drop", "refresh", "prune"])
+def test_cache_changes_nothing_with_an_unknown_setting(action, web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    (tmp_path / "settings.py").touch()
+    robots_command("check", site.url("/"))
+    before = robots_command("cache", "list", "--json").out
+    arguments = [action] + [site.url("/")] * (action != "prune")
+    run = robots_command("cache", *arguments, "-s", "REP_STORES=sqlite:///other.sqlite")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("REP_STORES is not a setting of this version of scrapy-rep; did you ")
+    assert f"cache {action} takes no unknown settings: nothing was changed" in run.err
+    run = robots_command("cache", "list", "--json", "-s", "REP_STORES=sqlite:///other.sqlite")
+    assert (run.status, run.out) == (0, before)
+    assert "did you mean REP_STORE?" in run.err
+    assert len(site.robots_requests) == 1
+
+
 @pytest.mark.real_process
 def test_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
     site = web.site(robots(RULES))
@@ -230,7 +248,8 @@ def test_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
     assert "there is no file" in robots_command("cache", "list").err
     robots_command("check", site.url("/"))
     run = robots_command("cache", "list")
-    assert run.out.splitlines()[-1] == "sqlite:///robots.sqlite holds 1 origin"
+    store = tmp_path / ".scrapy" / "robots.sqlite"
+    assert run.out.splitlines()[-1] == f"{store} holds 1 origin"
     run = robots_command("cache", "list", "-s", "REP_STORE=memory://")
     assert (run.status, run.out) == (2, "")
     assert "nothing of that outlives a process" in run.err
@@ -262,7 +281,10 @@ def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
         (["show", "a.example"], "did you mean https://a.example or http://a.example?"),
         (["drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
         (["show", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL\n"),
-        (["list"], "scrapy robots keeps nothing outside of a project: name a store"),
+        (["show", "localhost:80"], "did you mean https://localhost:80 or http://localhost:80?"),
+        (["list", "-s", "REP_STORE=redis://a/b"], "'redis://HOST:PORT/NUMBER', with the number"),
+        (["list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
+        (["list", "--agent", "a"], "--agent is an option of check, explain and plan only"),
         (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it must be"),
         (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
         (["list", "-s", "REP_STORE=redis://a?nosuch=1"], "redis-py can't read that URL"),

@@ -178,10 +178,14 @@ async def test_wherever_a_crawl_was_killed_nothing_is_damaged(web, tmp_path, for
 
 def test_what_can_not_be_read_is_told(robots_command, tmp_path):
     (tmp_path / "evidence").mkdir()
+    (tmp_path / "a.jsonl").touch()
     url = "http://example.com/"
     for arguments, status, says in (
         (["evidence", url, "--in", "evidence"], 1, "nothing was written of http://example.com/"),
         (["evidence", url, "--in", "none"], 2, "none: there is no such directory"),
+        (["evidence", url, "--in", "a.jsonl"], 2, "a.jsonl: it is a file, not a directory, and"),
+        (["evidence", "mailto:a@b", "--in", "evidence"], 2, "mailto:a@b: not an absolute http"),
+        (["evidence", url, "--fresh"], 2, "--fresh is an option of check, explain, lint and plan"),
         (["evidence", url, "--in", "no.warc.gz"], 2, "no.warc.gz: there is no such file"),
         (["evidence", url], 2, "evidence requires --in PATH"),
         (["evidence", "--in", "evidence"], 2, "evidence takes one URL"),

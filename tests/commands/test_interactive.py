@@ -82,6 +82,18 @@ def test_in_a_project_all_commands_are_there(run_scrapy, tmp_path):
     assert {"check", "crawl", "fetch", "list", "parse", "robots", "shell", "view"} <= set(listed)
 
 
+def test_the_first_line_names_the_file_of_the_store(web, scrapy, run_scrapy, tmp_path):
+    url, where = web.site(robots("")).url("/"), tmp_path / ".scrapy" / "robots.sqlite"
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    said = run_scrapy("fetch", "-s", 'ADDONS={"scrapy_rep.Addon": 500}', url, cwd=outside).stderr
+    here = (
+        f"{outside / '.scrapy' / 'robots.sqlite'} (outside of a project, in the current directory)"
+    )
+    assert f"records in {here}, REP_" in said
+    assert f"records in {where}, REP_" in scrapy("fetch", url, url=url)
+
+
 def test_a_setting_of_the_project_wins(web, scrapy):
     said = scrapy("fetch", web.site(robots("")).url("/"), url="http://a.example")
     assert f"REP_TIMEOUT={PATIENCE:.1f}, REP_INTERACTIVE=True" in said

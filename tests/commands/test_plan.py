@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
-from tests.crawling.web import HANGS, answer, robots
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.waiting import PATIENCE, wait_until
 
 RULES = (
@@ -45,7 +48,12 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
         "plan", "--urls-from", "urls.txt", "--json", "--delay", "7", "--other-agent", "other/1.0"
     )
     slow = {"origin": site.url(""), "urls": 11, "delay": 2.0, "seconds": 20.0}
-    assert json.loads(run.out) == {
+    slow["delay_from"] = "robots.txt"
+    found = json.loads(run.out)
+    (outage,) = found.pop("unreachable_origins")
+    assert outage.pop("next_try") > 0
+    assert outage == {"origin": failing.url(""), "urls": 1, "cause": "status 503"}
+    assert found == {
         "urls": 15,
         "allowed": 11,
         "disallowed": 1,
@@ -78,20 +86,59 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "seconds"),
+    ("settings", "seconds", "source"),
     [
-        (["REP_CRAWL_DELAY_MAX=1"], 1.0),
-        (["REP_CRAWL_DELAY_MAX=0"], 0.0),
-        (["DOWNLOAD_DELAY=3"], 3.0),
-        (['DOWNLOAD_SLOTS={"127.0.0.1": {"delay": 0.5}}'], 0.5),
-        (["AUTOTHROTTLE_ENABLED=True"], 2.0),
+        ([], 2.0, "robots.txt"),
+        (["REP_CRAWL_DELAY_MAX=1"], 1.0, "REP_CRAWL_DELAY_MAX"),
+        (["REP_CRAWL_DELAY_MAX=0"], 0.0, None),
+        (["REP_CRAWL_DELAY_MIN=4"], 4.0, "REP_CRAWL_DELAY_MIN"),
+        (["DOWNLOAD_DELAY=3"], 3.0, "DOWNLOAD_DELAY"),
+        (['DOWNLOAD_SLOTS={"127.0.0.1": {"delay": 0.5}}'], 0.5, "DOWNLOAD_SLOTS"),
+        (["AUTOTHROTTLE_ENABLED=True"], 2.0, "robots.txt"),
+        (["REP_DRY_RUN=True"], 2.0, "robots.txt"),
     ],
 )
-def test_the_delay_is_that_of_the_crawl(web, robots_command, settings, seconds):
+def test_the_delay_is_that_of_the_crawl(web, robots_command, settings, seconds, source):
     site = web.site(robots(RULES))
     chosen = [part for each in settings for part in ("-s", each)]
     run = robots_command("plan", *chosen, "--json", site.url("/1"), site.url("/2"))
-    assert json.loads(run.out)["seconds"] == seconds
+    found = json.loads(run.out)
+    assert found["seconds"] == seconds
+    assert [host["delay_from"] for host in found["slowest"]] == [source] * (source is not None)
+
+
+def test_text_names_what_is_slow_and_what_is_unreachable(web, robots_command):
+    site, failing = web.site(robots(RULES)), [web.site(answer(503)) for _ in range(12)]
+    urls = [site.url("/1"), site.url("/2"), *(each.url(f"/{n}") for each in failing for n in "12")]
+    run = robots_command("plan", failing[5].url("/3"), *urls)
+    lines = run.out.splitlines()
+    assert f"         2 s  {site.url('')}  2 pages, 2 s between two (robots.txt)" in lines
+    start = lines.index("Unreachable")
+    assert lines[start + 1] == f"     3 pages  {failing[5].url('')}  status 503"
+    assert lines[start + 11 :] == ["  and 2 more (--json has all)"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "told"),
+    [
+        (["disallowed=25%", "unreachable=25%", "hours=1"], 0, []),
+        (["disallowed=24%"], 1, ["25 % of the URLs are disallowed"]),
+        (
+            ["disallowed=0%", "unreachable=20%", "hours=0.0005"],
+            1,
+            [
+                "25 % of the URLs are disallowed",
+                "25 % of the URLs are unreachable",
+                "the crawl takes at least 0.000556 hours",
+            ],
+        ),
+    ],
+)
+def test_it_fails_above_a_limit(web, robots_command, limits, status, told):
+    site, failing = web.site(robots(RULES)), web.site(answer(503))
+    urls = [*map(site.url, ("/1", "/2", "/private")), failing.url("/")]
+    run = robots_command("plan", *(f"--fail-if={limit}" for limit in limits), *urls)
+    assert (run.status, run.err.splitlines()) == (status, told)
 
 
 def test_purposes_refuse(web, robots_command):
@@ -188,13 +235,71 @@ def test_what_is_known_is_told_when_it_is_ended(web, tmp_path, from_stdin):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "says"),
     [
-        [],
-        ["--urls-from", "none.txt"],
-        ["--delay", "-1", "http://a/"],
-        ["--other-agent", "", "http://a/"],
+        ([], "plan requires URLs"),
+        (["--urls-from", "none.txt"], "none.txt: No such file or directory"),
+        (
+            ["--delay", "-1", "http://a/"],
+            "--delay: must be a number of seconds, 0 or more, not '-1'",
+        ),
+        (["--delay", "abc", "http://a/"], "must be a number of seconds, 0 or more, not 'abc'"),
+        (["--other-agent", "", "http://a/"], "--other-agent: must be a product token"),
+        (["--fail-if", "unreachable=5", "http://a/"], "such as disallowed=10%, unreachable=0% or"),
+        (["--fail-if", "hours=5%", "http://a/"], "or hours=8, not 'hours=5%'"),
+        (["--fail-if", "hours=", "http://a/"], "or hours=8, not 'hours='"),
+        (["--fail-if", "urls=5%", "http://a/"], "or hours=8, not 'urls=5%'"),
+        (["mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
     ],
 )
-def test_wrong_usage(robots_command, arguments):
-    assert robots_command("plan", *arguments).status == 2
+def test_wrong_usage(robots_command, arguments, says):
+    run = robots_command("plan", *arguments)
+    assert run.status == 2
+    assert says in run.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminal")
+@pytest.mark.parametrize(
+    ("command", "total"),
+    [
+        (["plan", "--urls-from", "urls.txt"], "12,001"),
+        (["plan", "--urls-from", "-"], None),
+        (["plan", "--urls-from", "urls.txt", "--sitemaps"], None),
+        (["plan", "{0}", "{1}"], "2"),
+        (["check", "{0}", "{1}"], "2"),
+    ],
+)
+@pytest.mark.real_process
+def test_on_a_terminal_it_shows_how_far_it_is(web, tmp_path, command, total):
+    quick, slow, last = web.site(robots("")), web.site(held(robots(""))), web.site(robots(""))
+    lines = [quick.url("/")] * 3_000 + [slow.url("/")] * 9_000 + [last.url("/")]
+    (tmp_path / "urls.txt").write_text("# comment\n" + "\n".join(lines) + "\n")
+    ours, theirs = os.openpty()
+    arguments = [each.format(quick.url("/"), slow.url("/")) for each in command]
+    with (
+        (tmp_path / "urls.txt").open() as stdin,
+        os.fdopen(ours, "rb", buffering=0) as screen,
+        subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "robots", f"--set=REP_TIMEOUT={PATIENCE}", *arguments],
+            cwd=tmp_path,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        ),
+    ):
+        os.close(theirs)
+        wait_until(lambda: slow.robots_requests)
+        slow.release()
+        seen = b""
+        with suppress(OSError):  # the end of a terminal
+            while got := screen.read(1_000):
+                seen += got
+    drawn = seen.decode().split("\r\x1b[K")
+    bars = [re.fullmatch(r"\[(#*)\.*\] ([\d,]+) of ([\d,]+), [\d.]+/s", text) for text in drawn]
+    counts = [re.fullmatch(r"[\d,]+ URLs, [\d.]+/s", text) for text in drawn]
+    assert any(bars if total else counts)
+    assert not any(counts if total else bars)
+    for bar in filter(None, bars):
+        done, of = (int(number.replace(",", "")) for number in bar.group(2, 3))
+        assert (len(bar[1]), bar[3]) == (30 * done // of, total)
+    assert drawn[-1] == ""

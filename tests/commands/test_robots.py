@@ -15,7 +15,6 @@ from scrapy.commands import ScrapyHelpFormatter
 from scrapy.settings import Settings
 
 from scrapy_rep.commands import Command
-from scrapy_rep.commands.terminal import Progress
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, key_of_host
 from scrapy_rep.stores.registry import make_store
@@ -110,20 +109,6 @@ def test_answers_come_as_they_are_found(web, tmp_path):
         rest = process.stdout.read()
     assert first.startswith(f"allowed     {quick.url('/')}  ")
     assert rest.startswith(f"allowed     {slow.url('/')}  ")
-
-
-def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    progress = Progress(2)
-    for _ in range(2):
-        progress.clear()
-        progress.step()
-    bar = f"\r[{'#' * 15}{'.' * 15}] 1 of 2"
-    assert capsys.readouterr().err == f"\r[{'.' * 30}] 0 of 2\r\x1b[K{bar}\r\x1b[K"
-    Progress(1)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
-    Progress(2).clear()
-    assert capsys.readouterr().err == ""
 
 
 def test_explain_takes_rules_from_a_file(robots_command, tmp_path):
@@ -329,19 +314,35 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
             "a subcommand is required, one of: check, explain, lint",
             marks=pytest.mark.real_process,
         ),
-        (["chekc"], "one of: check, explain, lint, cache, evidence, plan (got: 'chekc')\n"),
+        (
+            ["chekc"],
+            "check, explain, lint, cache, evidence, plan (got: 'chekc'); did you mean check?\n",
+        ),
+        (["prune"], "plan (got: 'prune'); did you mean cache prune?"),
         (["check"], "check requires URLs"),
-        (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate"),
+        (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate\n"),
+        (["check", "--agnet", "x", "http://a.example/"], "--agnet; did you mean --agent?"),
+        (["check", "--file", "http://a.example/", "x"], "the path of a file, not a URL"),
+        (["plan", "--urls-from", "http://a.example/"], "the path of a file, not a URL"),
         (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
         (["check", "--file", "-", "--urls-from", "-"], "can't both come from standard input"),
-        (["check", "--agent", "", "http://a.example/"], "--agent must be a product token"),
-        (["check", "--agent", "*", "http://a.example/"], "--agent must be a product token"),
-        (["check", "--agent", "böt", "http://a.example/"], "--agent must be a product token"),
+        (
+            ["check", "--agent", "", "http://a.example/"],
+            "argument --agent: must be a product token or a User-Agent",
+        ),
+        (
+            ["check", "--agent", "*", "http://a.example/"],
+            "argument --agent: must be a product token or a User-Agent",
+        ),
+        (
+            ["check", "--agent", "böt", "http://a.example/"],
+            "argument --agent: must be a product token or a User-Agent",
+        ),
         (["check", "--file", ".", "http://a.example/"], ".: Is a directory"),
         (["lint", "none.txt"], "none.txt: No such file or directory\n"),
         (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),
         (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
-        (["explain", "mailto:a@b"], "not an absolute http, https or ftp URL"),
+        (["explain", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
         (["explain", "--file", "x", "http://a.example/"], "x: No such file"),
         (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
         (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check and plan only"),
@@ -378,7 +379,31 @@ def test_in_a_project_its_settings_count(site, robots_command, tmp_path):
     assert "Disallow: / (line 6" in run.out
     assert not (tmp_path / "r.json").exists()
     again = robots_command("explain", site.url("/a"))
-    assert re.search(r", (just now|\d+ \w+ ago) \(from sqlite:///robots.sqlite\)\n", again.out)
+    store = re.escape(str(tmp_path / ".scrapy" / "robots.sqlite"))
+    assert re.search(rf", (just now|\d+ \w+ ago) \(from {store}\)\n", again.out)
+
+
+def test_a_setting_without_effect_is_told(site, robots_command):
+    for name in ("ROBOTSTXT_OBEY=False", "REP_DRY_RUN=True", "REP_REPORT=r.json"):
+        run = robots_command("check", "-s", name, site.url("/private"))
+        assert run.status == 1
+        assert run.err == f"{name.partition('=')[0]} has no effect on scrapy robots\n"
+    assert robots_command("check", "-s", "ROBOTSTXT_OBEY=True", site.url("/private")).err == ""
+
+
+def test_an_unknown_setting_is_told(site, robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_text(RULES)
+    told = "REP_TIMOUT is not a setting of this version of scrapy-rep; did you mean REP_TIMEOUT?\n"
+    for arguments in (["check", site.url("/")], ["lint", "robots.txt"], ["plan", site.url("/")]):
+        run = robots_command(*arguments, "-s", "REP_TIMOUT=3")
+        assert (run.status, run.err) == (0, told)
+
+
+def test_the_name_of_a_file_in_place_of_a_url_is_told(robots_command, tmp_path):
+    (tmp_path / "urls.txt").touch()
+    run = robots_command("check", "urls.txt")
+    assert run.status == 2
+    assert run.out.endswith("; to read URLs from that file, use --urls-from urls.txt\n")
 
 
 def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_command, tmp_path):
@@ -396,7 +421,8 @@ def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_co
     assert fresh.endswith(", fetched just now")
     assert kept.startswith("disallowed ")
     assert len(site.robots_requests) == 2
-    assert "--fresh is not an option of cache" in robots_command("cache", "list", "--fresh").err
+    refused = robots_command("cache", "list", "--fresh").err
+    assert "--fresh is an option of check, explain, lint and plan only: use cache ref" in refused
 
 
 def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):

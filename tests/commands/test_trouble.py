@@ -71,7 +71,7 @@ def test_without_the_middleware_nobody_answers(robots_command, command):
     off = ["-s", 'ADDONS={"scrapy_rep.Addon": null}', "-s", "REP_STORE=sqlite:///s.sqlite"]
     run = robots_command(*off, *command.split(), "http://a.example/")
     assert run.status == 2
-    assert "no scrapy_rep.RobotsTxtMiddleware: is scrapy_rep.Addon None in ADDONS?" in run.err
+    assert "no scrapy_rep.RobotsTxtMiddleware: is it None in DOWNLOADER_MIDDLEWARES, or " in run.err
 
 
 def test_the_file_of_an_override_is_read_where_it_counts(robots_command, tmp_path):

@@ -14,8 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -361,7 +360,10 @@ def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, to
     scene = Scene(*entries)
     scene.will_find(RULES)
     request = page("/private", headers={"User-Agent": "header/1"})
-    assert run(scene.decider.look_up(request)) is not None
+    found = []
+    scene.decider.start_lookup(request, lambda entry, error: found.append(entry))
+    settle()
+    assert found[0] is not None
     assert scene.network.pages == [request]
     assert scene.cache.known_entry(ORIGIN).has_rules_for(tokens)
     assert scene.decider.known_decision(request).verdict is not None

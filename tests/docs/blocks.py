@@ -42,6 +42,7 @@ def masked(text):
     """Return a log line without what differs from crawl to crawl: figures, hosts, names, cases."""
     text = re.sub(r"https?://[^/\s>]+", "ORIGIN", " ".join(text.split()))
     text = re.sub(r"^((?:[A-Z]+: )?)[\w.]+ answered", r"\1HOST answered", text)
+    text = re.sub(r"records in /\S+/robots.sqlite", "records in STORE", text)
     text = re.sub(r"Disabled (<class \S+>|\w+): ", "Disabled: ", text)
     return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"/private/\w+", "/private", text))
 

@@ -31,7 +31,8 @@ TIMES = [
     (re.compile(r"settings [0-9a-f]{64}"), "(a digest)"),
     (re.compile(r"just now|\d+ \w+ ago"), "(ago)"),
     (re.compile(r"valid for \d+ \w+"), "(a while)"),
-    (re.compile(r"just fetched|from sqlite:///robots.sqlite"), "(source)"),
+    (re.compile(r"just fetched|from /\S+/robots.sqlite"), "(source)"),
+    (re.compile(r"(?m)^/\S+/robots.sqlite"), "(store)"),
 ]
 
 
@@ -104,6 +105,7 @@ def test_extras_that_the_docs_name_are_there():
 @pytest_twisted.ensureDeferred
 async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "scrapy.cfg").touch()
     slow = [["hold"], *answer(200, "slow")]
     delayed = web.site(robots(f"{RULES}Crawl-delay: 60\n"))
     failing = web.site(answer(503))

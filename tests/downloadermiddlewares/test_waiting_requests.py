@@ -249,7 +249,7 @@ async def async_boom(*args, **kwargs):
         ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),
         ("scrapy_rep.protocol.policy.Policy", "access", boom),
-        ("scrapy_rep.decision.product_tokens.ProductTokens", "of_request", boom),
+        ("scrapy_rep.decision.request_tokens.ProductTokens", "of_request", boom),
     ],
 )
 @pytest_twisted.ensureDeferred

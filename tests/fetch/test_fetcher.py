@@ -731,7 +731,7 @@ async def test_a_clock_set_forward_by_30_days_opens_nothing(web, clock):
 @pytest_twisted.ensureDeferred
 async def test_no_more_fetches_at_a_time_than_the_setting_says(web, monkeypatch):
     # None of them gives its place up for being slow.
-    monkeypatch.setattr("scrapy_rep.cache.fetch_limit._SLOW", DAY)
+    monkeypatch.setattr("scrapy_rep.cache.lookup_limit._SLOW", DAY)
     sites = [web.site(held(robots(""))) for _ in range(6)]
     at_once = []
 

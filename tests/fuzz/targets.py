@@ -100,8 +100,8 @@ def urls(data):
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
+    from scrapy_rep.protocol.html import unwrap
     from scrapy_rep.protocol.soft404 import is_not_found_page
-    from scrapy_rep.protocol.wrapped import unwrap
 
     text = data.decode("latin-1")
     assert freshness_lifetime(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2

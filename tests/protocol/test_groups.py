@@ -172,7 +172,6 @@ def test_rules_before_any_user_agent_line_belong_to_nobody():
     robots = RobotsTxt.parse(b"disallow: /a\nuser-agent: *\ndisallow: /b")
     assert robots.verdict(f"{URL}/a", "x").allowed
     assert not robots.verdict(f"{URL}/b", "x").allowed
-    assert robots.ungrouped == (Field("disallow", "/a", 1),)
 
 
 @pytest.mark.google
@@ -214,7 +213,6 @@ def test_records_are_kept_with_their_group_and_line():
         b"host: example.com\nuser-agent: a\nCrawl-Delay: 10\ndisallow: /x\n\nRequest-rate: 1/5\n"
         b"user-agent: *\nuser-agent: a\nfoo: \xff\ncrawl-delay 3\n"
     )
-    assert robots.ungrouped == (Field("host", "example.com", 1),)
     assert robots.groups[0].fields == (
         Field("crawl-delay", "10", 3),
         Field("request-rate", "1/5", 6),
@@ -248,5 +246,5 @@ def test_a_field_alone_without_colon_is_no_rule(field):
 @pytest.mark.spec("G-8")
 def test_without_any_group_all_lines_belong_to_nobody():
     robots = RobotsTxt.parse(b"Allow: /a\nSitemap: s\nHost: h\n")
-    assert [field.name for field in robots.ungrouped] == ["allow", "host"]
+    assert robots.verdict(f"{URL}/a", "x").reason is Reason.NO_RULE
     assert robots.groups == ()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol import RobotsTxt, target_of
 from scrapy_rep.protocol.limits import (
     MAX_META_ELEMENTS,
     MAX_TAG_TEXT,
@@ -314,8 +314,12 @@ def test_signals_in_a_header():
     assert said.statements[0].place == "header"
 
 
-def tdmrep(*objects, url=f"{URL}/a/x"):
-    return Usage().with_tdmrep(json.dumps(objects).encode(), url)
+def tdmrep(*objects, url=f"{URL}/a/x", said=Usage()):  # noqa: B008 - immutable
+    return with_file(said, json.dumps(objects).encode(), url)
+
+
+def with_file(said, body, url=URL):
+    return said.with_statements(TdmRules(body).statements_for(target_of(url)))
 
 
 def rule(location, reservation, **others):
@@ -347,7 +351,7 @@ def test_tdmrep_json(rules, path, result):
 
 @pytest.mark.parametrize("body", [b"{}", b"", b"\xff", b"[" * 30_000, b'"x"', b"1" * 5000])
 def test_a_tdmrep_json_that_is_none_is_told(body):
-    said = Usage().with_tdmrep(body, URL)
+    said = with_file(Usage(), body)
     assert said.result("tdm") == "unknown"
     assert [(s.source, s.label, s.value, s.place) for s in said.statements] == [
         ("tdmrep", "", "unknown", "tdmrep.json")
@@ -383,7 +387,7 @@ def test_a_tdmrep_json_that_can_not_be_had_is_told():
 def test_what_tdmrep_says_later_replaces(file, header, meta, result, order):
     said = Usage()
     steps = [
-        lambda said: said if file is None else said.with_tdmrep(json.dumps([rule("/", file)]), URL),
+        lambda said: said if file is None else tdmrep(rule("/", file), said=said),
         lambda said: said.with_header("TDM-Reservation", [] if header is None else [header]),
         lambda said: said.with_meta({} if meta is None else {"TDM-Reservation": meta}),
     ]
@@ -412,7 +416,7 @@ def test_headers_and_meta_elements_of_tdmrep_are_tags():
 )
 def test_the_statement_that_disallows_one_of_some_purposes(reservation, purposes, place):
     said = usage("Content-Usage: search=n, train-ai=y")
-    said = said.with_tdmrep(json.dumps([rule("/", reservation)]).encode(), URL)
+    said = tdmrep(rule("/", reservation), said=said)
     found = said.first_disallowing(purposes)
     assert (found and found.place) == place
 
@@ -652,7 +656,7 @@ def test_the_same_is_said_when_asked_again():
 )
 def test_a_reservation_is_lost_by_no_way_to_write_json(members, result):
     body = f'[{{"location": "/", {members}}}]'.encode()
-    assert Usage().with_tdmrep(body, URL).result("tdm") == result
+    assert with_file(Usage(), body).result("tdm") == result
 
 
 def test_lines_are_read_up_to_the_limit_to_the_byte():

@@ -6,9 +6,10 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol import RobotsTxt, target_of
 from scrapy_rep.protocol.limits import MAX_USAGE_RAW
 from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
+from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 
 URL = "http://h"
@@ -85,7 +86,7 @@ def test_any_meta_elements_can_be_read(elements):
     st.text(),
 )
 def test_any_tdmrep_json_can_be_read(body, url):
-    assert results(Usage().with_tdmrep(body, url))
+    assert results(Usage().with_statements(TdmRules(body).statements_for(target_of(url))))
 
 
 @given(st.lists(lines, max_size=8), targets, st.randoms())

@@ -428,8 +428,7 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.lookups
-        assert not lookups._pending or not lookups._may_start
-        assert self.parts.decider.under_way <= self.parts.cache.max_lookups
+        assert not lookups._pending or not self.parts.cache.has_room
         lanes, rotation = self.queue._waiting, self.queue._slot_order
         waiting = {lane: hold for lane, _, hold in lanes._waiting}
         for lane in self.queue._lanes:
@@ -445,6 +444,8 @@ class Model:
                     paused = self.admission.back_off.hosts.get(lane.origin.host)
                     assert paused
                     assert paused.probe in self.sent
+        told = sorted((str(origin), n) for origin, _, _, n in self.admission.holds())
+        assert told == sorted((str(lane.origin), lane.size) for lane in waiting)
         # One timer for all, and it comes with the first.
         due = [hold.until for hold in waiting.values() if hold.until < math.inf]
         timers = self.parts.timers

@@ -388,20 +388,6 @@ def test_what_comes_back_is_next_in_that_order(redis, kind):
     assert redis.keys("*") == []
 
 
-def test_the_queue_asks_once_about_an_origin_that_is_not_known(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
-    doors.seconds = {DOWN: None}
-    fill(queue, *(f"{DOWN}/{number}" for number in range(3)))
-    assert drain(queue) == []
-    assert list(doors.waiting) == [DOWN]
-    assert doors.waiting[DOWN].startswith(DOWN)
-    doors.seconds = {}
-    doors.tell(DOWN)
-    assert len(drain(queue)) == 3
-    assert doors.waiting == {}
-
-
 def test_each_pop_begins_lookups_for_which_there_is_room_now(redis):
     doors = Doors()
     queue = Fleet(redis).worker(doors)
@@ -440,18 +426,6 @@ def test_without_room_it_only_makes_way(redis):
     # Another worker has room.
     other = Doors()
     assert drain(Fleet(redis).worker(other)) == [f"{DOWN}/1"]
-
-
-def test_another_worker_lets_go_what_is_due(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
-    doors.seconds = {DOWN: 600.0}
-    fill(queue, f"{DOWN}/1", f"{DOWN}/2")
-    assert drain(queue) == []
-    other = Fleet(redis).worker(Doors())
-    assert drain(other) == []
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
-    assert sorted(drain(other)) == [f"{DOWN}/1", f"{DOWN}/2"]
 
 
 def test_one_that_is_overdue_leaves_to_be_dropped(redis):
@@ -518,21 +492,6 @@ def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_que
         assert drain(queue) == [f"{DOWN}/{priority}"]
     assert doors.waiting == other_doors.waiting == {}
     assert redis.keys("*") == []
-
-
-def test_another_worker_takes_over_the_turns_of_one_that_died(redis):
-    doors, other_doors = Doors(), Doors()
-    queue, other = (Fleet(redis).worker(each) for each in (doors, other_doors))
-    doors.turns, other_doors.turns = {DOWN: False}, {DOWN: False}
-    fill(queue, f"{DOWN}/1", f"{DOWN}/2")
-    assert drain(queue) == drain(other) == []
-    assert other_doors.waiting == {}
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
-    assert drain(other) == []
-    assert list(other_doors.waiting) == [DOWN]
-    other_doors.turns[DOWN] = True
-    other_doors.tell(DOWN)
-    assert len(drain(other)) == 1
 
 
 def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):

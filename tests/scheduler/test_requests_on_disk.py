@@ -158,18 +158,6 @@ def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
     assert queue.close() == {}
 
 
-def test_many_slots_take_few_open_files(tmp_path):
-    folder = Path("/proc/self/fd")
-    if not folder.exists():
-        pytest.skip("nobody tells how many files are open")
-    before = len([*folder.iterdir()])
-    requests = [page for n in range(200) for page in pages(f"{n}.example", 1, 2)]
-    queue = filled(tmp_path, *requests)
-    assert len([*folder.iterdir()]) <= before + 2
-    assert sorted(drain(queue)) == sorted(urls(requests))
-    queue.close()
-
-
 # What stays until it has ended.
 
 
@@ -495,10 +483,10 @@ def test_the_file_is_looked_at_now_and_then_and_told_of_once(tmp_path, caplog):
 # What is refused.
 
 
-def refused(folder, match):
+def refused(folder, match, **how):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     with pytest.raises(SettingsError, match=match):
-        ours(FakeCrawler(Doors()), key=folder)
+        ours(FakeCrawler(Doors()), key=folder, **how)
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -590,6 +578,12 @@ def test_a_file_that_is_damaged_or_none_of_ours_is_refused_and_stays(tmp_path, c
     change(tmp_path)
     for _ in range(2):
         refused(tmp_path, f"^{file_of(tmp_path)} is {says}")
+
+
+@pytest.mark.parametrize("state", [{"a.example": [0]}, [0, 1]])
+def test_what_another_queue_has_left_is_refused_and_stays(tmp_path, state):
+    (tmp_path / "active.json").write_text(json.dumps(state))
+    refused(tmp_path, "another priority queue, and is not changed", state=state)
 
 
 def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):

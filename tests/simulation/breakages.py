@@ -11,7 +11,7 @@ from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.flights import Flights
+from scrapy_rep.cache.shared_lookups import SharedLookups
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
@@ -23,7 +23,7 @@ from scrapy_rep.utils.downloads import host_of
 known, access, land, claim = (
     Cache.known_entry,
     Policy.access,
-    Flights._pass_result,
+    SharedLookups._pass_result,
     MemoryStore.claim,
 )
 come, end_pause = WaitingRequests._wake, BackOff.ended
@@ -46,11 +46,11 @@ def expired_records_are_used(self, record, now, began):
     return record is None
 
 
-async def leases_are_given_to_all(self, origin, holder, seconds, *, longer=False):
+async def leases_are_given_to_all(self, origin, holder, seconds, **_):
     return (await claim(self, origin, holder, seconds))._replace(lease=Lease(holder, seconds))
 
 
-async def leases_come_without_the_record(self, origin, holder, seconds, *, longer=False):
+async def leases_come_without_the_record(self, origin, holder, seconds, **_):
     return (await claim(self, origin, holder, seconds))._replace(record=None)
 
 
@@ -61,12 +61,12 @@ def one_waiter_is_told(self, origin, flight, result, failure):
 
 def a_flight_is_cancelled_and_nobody_told(self):
     self.closing = True
-    for flight in list(self._flights.values()):
+    for flight in list(self._lookups.values()):
         flight.task.cancel()
 
 
 def a_closing_crawl_flies_on(self):
-    for origin, flight in list(self._flights.items()):
+    for origin, flight in list(self._lookups.items()):
         self._pass_result(origin, flight, None, CrawlClosingError())
 
 
@@ -78,9 +78,9 @@ BREAKAGES = {
         (Policy, "is_due", expired_records_are_used),
         (MemoryStore, "claim", leases_are_given_to_all),
         (MemoryStore, "claim", leases_come_without_the_record),
-        (Flights, "_pass_result", one_waiter_is_told),
-        (Flights, "close", a_flight_is_cancelled_and_nobody_told),
-        (Flights, "close", a_closing_crawl_flies_on),
+        (SharedLookups, "_pass_result", one_waiter_is_told),
+        (SharedLookups, "close", a_flight_is_cancelled_and_nobody_told),
+        (SharedLookups, "close", a_closing_crawl_flies_on),
     ]
 }
 

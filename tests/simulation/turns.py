@@ -29,8 +29,8 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import store_grant
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.fetch_limit import FetchLimit
-from scrapy_rep.cache.lookup import LookupContext
+from scrapy_rep.cache.lookup_limit import LookupLimit
+from scrapy_rep.cache.records import LookupContext
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -206,7 +206,7 @@ class Worker:
             send_record=None,
             clock=Clock(lambda: loop.now + EPOCH, loop.time),  # what it knows doesn't expire
             jitter=world.random.random,
-            limit=FetchLimit(1),
+            limit=LookupLimit(1, clock),
             name="it",
             lease=1.0,
         )

@@ -17,8 +17,8 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import _MAX_UNUSED
-from scrapy_rep.cache.fetch_limit import FetchLimit
-from scrapy_rep.cache.lookup import LookupContext
+from scrapy_rep.cache.lookup_limit import LookupLimit
+from scrapy_rep.cache.records import LookupContext
 from scrapy_rep.protocol.freshness import freshness_lifetime
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
@@ -102,7 +102,7 @@ class DyingStore:
         self.worker = worker
         self.inner = inner
 
-    async def call(self, name, *args):
+    async def call(self, name, *args, **only):
         world, random = self.world, self.world.random
         if not self.worker.alive:
             await world.never()
@@ -117,7 +117,7 @@ class DyingStore:
             await asyncio.sleep(1e5 if fault == "store hangs" else random.uniform(0.1, 5.0))
         if not self.worker.alive:
             await world.never()
-        result = await getattr(self.inner, name)(*args)
+        result = await getattr(self.inner, name)(*args, **only)
         # Done, and nobody is told.
         if random.random() < world.store_faults / 4:
             world.faults["store answer lost"] += 1
@@ -132,8 +132,8 @@ class DyingStore:
             return held._replace(record=None)
         return held
 
-    async def claim(self, origin, holder, seconds, *, longer=False):
-        return await self.call("claim", origin, holder, seconds)
+    async def claim(self, origin, holder, seconds, **only):
+        return await self.call("claim", origin, holder, seconds, **only)
 
     async def put(self, record, holder=None):
         if not record.of_origin:
@@ -163,6 +163,7 @@ class Worker:
         self.tasks = set()
         store = DyingStore(world, self, world.store)
         spare = MemoryStore(**SIZES, clock=world.loop.time)
+        clock = Clock(self.clock, world.loop.time)
         lookups = LookupContext(
             policy=POLICY,
             store=GuardedStore(
@@ -170,9 +171,9 @@ class Worker:
             ),
             fetch=self.fetch,
             send_record=lambda *_: None,
-            clock=Clock(self.clock, world.loop.time),
+            clock=clock,
             jitter=world.random.random,
-            limit=FetchLimit(world.random.choice((1, 2, 16))),
+            limit=LookupLimit(world.random.choice((1, 2, 16)), clock),
             name=f"worker-{number}",
             lease=LEASE,
         )
@@ -499,7 +500,7 @@ def clean_up(world):
     """End what dead workers have left behind."""
     loop = world.loop
     for worker in world.all_workers:
-        worker.cache._flights.closing = True
+        worker.cache._lookups.closing = True
     for _ in range(10):
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -180,6 +180,17 @@ async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
     assert result.dropped == {site.url("/2"): "usage"}
 
 
+@QUEUES
+@pytest_twisted.ensureDeferred
+async def test_where_it_expires_at_once_it_is_asked_for_once_a_page_at_most(web, queue):
+    site = site_of(web, file("/no"), rules="Crawl-delay: 0.1\n")
+    urls = [site.url(f"/{number}") for number in range(4)]
+    settings = {**SETTINGS, **queue, "REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0}
+    result = await crawl(*urls, settings=settings)
+    assert sorted(result.fetched) == urls
+    assert 1 <= asked(site) <= len(urls)
+
+
 @pytest_twisted.ensureDeferred
 async def test_redirects_are_followed_and_the_answer_is_read_as_robotstxt_is(web):
     end = site_of(web, gzipped(reserved("/")))

@@ -101,6 +101,31 @@ class Contract:
         await store.close()
 
     @in_asyncio
+    async def test_a_claim_of_what_is_new_gives_the_record_or_the_lease(self, opened):
+        store = opened()
+        first = await store.claim(ORIGIN, "a", 30, if_new=True)
+        assert (first.record, first.holder) == (None, "a")
+        assert held(await store.claim(ORIGIN, "b", 30, if_new=True)) == (None, "a")
+        await store.put(available(), "a")
+        assert await store.claim(ORIGIN, "b", 30, if_new=True) == (available(), None)
+        assert held(await store.claim(ORIGIN, "b", 30)) == (available(), "b")
+        assert held(await store.claim(ORIGIN, "c", 30, if_new=True)) == (available(), "b")
+        await store.close()
+
+    @in_asyncio
+    async def test_many_claims_at_once_find_their_own_records(self, opened):
+        store = opened()
+        known = [f"https://known-{number}.example" for number in range(600)]
+        new = [f"https://new-{number}.example" for number in range(600)]
+        await asyncio.gather(*(store.put(available(origin=origin)) for origin in known))
+        found = await asyncio.gather(
+            *(store.claim(origin, origin, 30, if_new=True) for origin in (*known, *new))
+        )
+        assert found[:600] == [(available(origin=origin), None) for origin in known]
+        assert [held(each) for each in found[600:]] == [(None, origin) for origin in new]
+        await store.close()
+
+    @in_asyncio
     async def test_a_lease_ends_by_itself(self, opened):
         store = opened()
         assert (await store.claim(ORIGIN, "a", 0.2)).holder == "a"

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.utils.concurrency import Promise, within
 from tests.running import in_asyncio
 from tests.waiting import PATIENCE
@@ -91,25 +90,6 @@ async def test_nobody_is_told_of_what_comes_later():
     promise.set_result(1)
     promise.set_exception(KeyError())
     assert not promise.has_result
-
-
-@in_asyncio
-async def test_a_place_that_is_given_to_who_gives_up_is_not_lost():
-    limit = FetchLimit(1)
-    await limit.acquire()
-    first, second = (asyncio.ensure_future(limit.acquire()) for _ in range(2))
-    await a_turn()
-    limit.release()  # to the first, which is cancelled before it goes on
-    first.cancel()
-    await asyncio.wait([first, second])
-    assert first.cancelled()
-    assert second.exception() is None
-    third = asyncio.ensure_future(limit.acquire())
-    await a_turn()
-    third.cancel()  # while it waits
-    await asyncio.wait([third])
-    limit.release()
-    await limit.acquire()
 
 
 async def _awaited(awaitable):

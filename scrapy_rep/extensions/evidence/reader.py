@@ -46,7 +46,8 @@ def find_lines(path: Path, url: str) -> tuple[list[Found], set[Path]]:
 
 def _lines_in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     if not folder.is_dir():
-        raise FileNotFoundError(2, "there is no such directory")
+        is_file = "it is a file, not a directory, and its name does not end in .warc.gz"
+        raise FileNotFoundError(2, is_file if folder.exists() else "there is no such directory")
     sought = f'"url":{as_json(url)}'.encode()
     for part in _existing_parts(lambda number: jsonl.part_path(folder, number)):
         with part.open("rb") as file:

@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, stored_judgement
 from scrapy_rep.extensions.output_paths import claim, path_of_setting, release
 from scrapy_rep.extensions.report.counts import Counts

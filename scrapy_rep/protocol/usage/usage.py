@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any, Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
-from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.product_tokens import names_in_tags
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
@@ -34,7 +33,7 @@ from scrapy_rep.protocol.usage.statement import (
     strictest_value,
 )
 from scrapy_rep.protocol.usage.tags import LABELS, tags_in_header, tags_in_meta
-from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, TdmRules, tdm_in
+from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, tdm_in
 
 HEADERS: Final = (
     "Content-Usage",
@@ -164,10 +163,6 @@ class Usage:
             if (key := name.strip().lower()) in names:
                 contents.setdefault(key, []).append(content)
         return self.with_meta({name: ", ".join(values) for name, values in contents.items()})
-
-    def with_tdmrep(self, body: bytes, url: str) -> Usage:
-        """Return the usage with the statements for a URL in a tdmrep.json added."""
-        return self.with_statements(TdmRules(body).statements_for(target_of(url)))
 
     def with_statements(self, statements: Iterable[Statement]) -> Usage:
         """Return the usage with these statements added."""

@@ -1,4 +1,4 @@
-"""Lookups: return the record of a file from the store, or fetch the file under a lease.
+"""Records of a file of origins: from the store, or else from a fetch under a lease.
 
 A record contains how the last fetches of a file ended. Of all workers that share a store, only one
 fetches a file. That worker gets the lease of the file from the store, fetches the file and stores
@@ -16,8 +16,8 @@ from scrapy import Request, Spider
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
+from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.protocol.policy import Policy
@@ -62,7 +62,7 @@ class LookupContext:
     clock: Clock
     jitter: Callable[[], float]
     """Returns a random number from 0 to 1."""
-    limit: FetchLimit
+    limit: LookupLimit
     name: str
     """Name of this worker. It is unique among the workers with the same store."""
     lease: float
@@ -71,8 +71,8 @@ class LookupContext:
     """The spider of the crawl, for the log."""
 
 
-class Lookup:
-    """Looks up robots.txt or tdmrep.json of origins: in the store, or else by a fetch."""
+class Records:
+    """Finds the records of robots.txt or tdmrep.json: in the store, or else by a fetch."""
 
     def __init__(
         self,
@@ -94,11 +94,9 @@ class Lookup:
         self._path = path
         self._known = known
         self._count = count
-        self.waiting: int = 0
-        """Number of lookups that wait for the record of another worker."""
         self._claims = 0
         self._began = context.clock.time()
-        self._log = LookupLog(self._began, context.spider)
+        self._log = LookupLog(self._policy, self._began, context.spider)
         self._background = Background()
         self._being_stored: dict[Origin, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
@@ -107,47 +105,56 @@ class Lookup:
         to a disallowed URL. They are not stored, because the fetch of another worker, with another
         proxy or other rules, may succeed."""
 
-    async def record(self, origin: Origin, page: Request) -> Record:
+    async def find(self, origin: Origin, page: Request, permit: Permit | None) -> Record:
         """Return a valid record of ``origin``: from the store, from memory, or after a fetch.
 
-        ``page`` is the request that waits for the record.
+        ``page`` is the request that waits for the record. ``permit`` is None if none was free.
         """
-        found = await self._get_from_store(origin)
+        self._claims += 1
+        holder = f"{self._context.name}-{self._claims}"
+        held = False
         since, pause = self._clock.monotonic(), _POLL
-        while True:
-            if self._is_fresh(found.record):
-                return self._report_stored(origin, found.record, page)
-            unstored = self._unstored.get(origin)
-            if self._is_fresh(unstored):
-                return unstored
-            impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
-            if found.holder is None or impatient:
-                record = await self._claim_and_fetch(origin, page, even_without_lease=impatient)
-                if record is not None:
-                    return record
-            # Another worker fetches the file. It stores the record at the end.
-            if pause == _POLL:
-                self._count(stats.STORE_WAITED)
-            await self._wait_for_worker(pause)
-            pause = min(_POLL_MAX, pause * _POLL_GROWTH)
-            found = await self._get_from_store(origin)
-
-    async def _wait_for_worker(self, seconds: float) -> None:
-        """Wait ``seconds`` for another worker. Meanwhile the limit of lookups is one higher."""
-        self.waiting += 1
-        if self._limit.on_free_lookup is not None:
-            self._limit.on_free_lookup()
         try:
-            await sleep(seconds)
+            permit = permit or await self._limit.acquire()
+            # In one call, the record, or the lease to fetch a file that has no record.
+            held, found = await self._claim(origin, holder, if_new=True)
+            while True:
+                if self._is_fresh(found.record):
+                    return self._report_stored(origin, found.record, page)
+                unstored = self._unstored.get(origin)
+                if self._is_fresh(unstored):
+                    return unstored
+                impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
+                if held or impatient:
+                    record = await self._fetch(origin, found.record, page)
+                    # The lease ends when the record is stored.
+                    held = not self._keep(origin, record, holder) and held
+                    return record
+                if found.holder is None:
+                    held, found = await self._claim(origin, holder)
+                    if held or self._is_fresh(found.record):
+                        continue
+                # Another worker fetches the file. It stores the record at the end.
+                if pause == _POLL:
+                    self._count(stats.STORE_WAITED)
+                permit.release()
+                await sleep(pause)
+                pause = min(_POLL_MAX, pause * _POLL_GROWTH)
+                found = await self._get_from_store(origin)
+                permit = await self._limit.acquire()
         finally:
-            self.waiting -= 1
+            if permit is not None:
+                permit.release()
+            if held:
+                # So that other workers don't wait until it ends.
+                self._background.start(self._release(self._file(origin).key, holder))
 
-    async def valid_record(self, origin: Origin) -> Record | None:
+    async def valid(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin`` if it is valid; else None. Nothing is fetched."""
-        record = await self.stored_record(origin)
+        record = await self.stored(origin)
         return record if self._is_fresh(record) else None
 
-    async def stored_record(self, origin: Origin) -> Record | None:
+    async def stored(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None. Nothing is fetched.
 
         The record comes from the store; or from memory, if it is not stored yet, or is one of the
@@ -169,7 +176,7 @@ class Lookup:
         """Count, log and announce that ``record`` was found in the store; return it."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
-        self._log.log_stored_outage(record, self._policy.access(record, self._clock.time()))
+        self._log.log_stored_outage(record, self._clock.time())
         self._context.send_record(record, record, page)
         return record
 
@@ -188,51 +195,38 @@ class Lookup:
             logger.debug("The store has no record of %s: %s", origin, error)
             return RecordAndLease(None, None)
 
-    async def _claim_and_fetch(
-        self, origin: Origin, page: Request, *, even_without_lease: bool
-    ) -> Record | None:
-        """Fetch under a lease and return the record; None if another worker holds the lease.
+    async def _claim(
+        self, origin: Origin, holder: str, *, if_new: bool = False
+    ) -> tuple[bool, RecordAndLease]:
+        """Claim the lease of the file of ``origin``; return whether ``holder`` has it.
 
-        With ``even_without_lease``, fetch then, too. If another worker has stored a valid record in
-        the meantime, return that record.
+        With ``if_new``, the lease is only claimed if the store has no record.
         """
-        self._claims += 1
-        holder = f"{self._context.name}-{self._claims}"
-        key = self._file(origin).key
-        # The lease is claimed only after this wait, as it could end during the wait.
-        await self._limit.acquire()
-        permit = Permit(self._limit, self._clock)
+        key, seconds = self._file(origin).key, self._context.lease
         try:
-            try:
-                found = await self._store.claim(key, holder, self._context.lease)
-            except StoreError as error:
-                logger.debug("No lease of %s: %s", origin, error)
-                found = RecordAndLease(None, Lease(holder, self._context.lease))
-            if self._is_fresh(found.record):
-                self._report_stored(origin, found.record, page)
-                self._background.start(self._release(key, holder))
-                return found.record
-            if found.holder != holder and not even_without_lease:
-                return None
-            record = await self._fetch(origin, found.record, page)
+            found = await self._store.claim(key, holder, seconds, if_new=if_new)
+        except StoreError as error:
+            logger.debug("No lease of %s: %s", origin, error)
+            found = RecordAndLease(None, Lease(holder, seconds))
         except BaseException:
-            # The lease is released, so that other workers don't wait until it ends.
+            # It may have been claimed nevertheless.
             self._background.start(self._release(key, holder))
             raise
-        finally:
-            permit.release()
+        return found.holder == holder, found
+
+    def _keep(self, origin: Origin, record: Record, holder: str) -> bool:
+        """Keep a record that was fetched; return whether ``store_fetched`` will store it."""
         if not record.of_origin:
             # The record is not stored, because the fetch of another worker may succeed. The last
             # good copy remains in the store, and isn't needed in memory.
             self._unstored.put(origin, replace(record, copy=None))
-            self._background.start(self._release(key, holder))
-            return record
+            return False
         self._unstored.discard(origin)
         self._being_stored[origin] = record, holder
         other = _final_origin_of(record.last, self._path)
         if other is not None and self._known(other) is None:
             self._background.start(self._store_for_other(other, record.last))
-        return record
+        return True
 
     async def _fetch(self, origin: Origin, previous: Record | None, page: Request) -> Record:
         file = self._file(origin)
@@ -241,7 +235,7 @@ class Lookup:
             # The record of an earlier failure on the route is in memory only.
             previous = self._newer_record(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
-        self._log.log_fetched(record, previous, self._policy.access(record, self._clock.time()))
+        self._log.log_fetched(record, previous, self._clock.time())
         self._context.send_record(record, previous, page)
         return record
 

@@ -1,0 +1,130 @@
+"""The limit of concurrent lookups, and with them of fetches of robots.txt (REP_CONCURRENT_FETCHES).
+
+A lookup that takes longer than a second is slow and no longer counts, so that sites that hang do
+not block other sites. A lookup that waits for another worker doesn't count either. Each slow lookup
+may have a connection open, so at most half of the files that the process may open are for them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Promise
+
+if sys.platform != "win32":
+    import resource
+
+_SLOW: Final = 1.0
+"""Seconds after which a lookup is slow."""
+
+
+class Permit:
+    """The permit of one lookup. It is passed on after a second at the latest."""
+
+    __slots__ = ("_limit", "due", "is_held", "is_slow")
+
+    def __init__(self, limit: LookupLimit, due: float) -> None:
+        self._limit = limit
+        self.due: float = due
+        """When the lookup becomes slow, in seconds of the monotonic clock."""
+        self.is_held: bool = True
+        self.is_slow: bool = False
+
+    def release(self) -> None:
+        """Release the permit, as its lookup has ended or waits. Later calls have no effect."""
+        if self.is_slow:
+            self.is_slow = False
+            self._limit.slow -= 1
+        elif self.is_held:
+            self.is_held = False
+            self._limit.pass_on()
+
+
+class LookupLimit:
+    """A semaphore with ``permits`` permits. The lookup that has waited longest gets a free one."""
+
+    def __init__(self, permits: int, clock: Clock) -> None:
+        self._free = permits
+        self._clock = clock
+        self._max_slow = _open_files() / 2
+        self._waiting: deque[Promise[None]] = deque()
+        self._held: deque[Permit] = deque()
+        """Permits in the order in which their lookups become slow, also released ones."""
+        self._has_timer = False
+        self.slow: int = 0
+        """Number of slow lookups. They have passed on their permits."""
+        self.on_room: Callable[[], None] = lambda: None
+        """Called when ``has_room`` may have become true."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a permit is free."""
+        return self._free > 0
+
+    def take(self) -> Permit | None:
+        """Return a permit, or None if none is free."""
+        if not self._free:
+            return None
+        self._free -= 1
+        return self._permit()
+
+    async def acquire(self) -> Permit:
+        """Wait until there is a free permit, and return it."""
+        permit = self.take()
+        if permit is not None:
+            return permit
+        turn: Promise[None] = Promise()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except BaseException:
+            # If the coroutine was cancelled after it had got a permit, the permit is passed on.
+            if turn.has_result:
+                self.pass_on()
+            raise
+        return self._permit()
+
+    def pass_on(self) -> None:
+        """Pass a permit to the next lookup that waits; if none waits, the permit is free."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            turn.set_result(None)
+            if turn.has_result:
+                return
+        self._free += 1
+        self.on_room()
+
+    def _permit(self) -> Permit:
+        permit = Permit(self, self._clock.monotonic() + _SLOW)
+        self._held.append(permit)
+        if not self._has_timer:
+            self._has_timer = True
+            self._clock.call_later(_SLOW, self._find_slow)
+        return permit
+
+    def _find_slow(self) -> None:
+        """Pass on the permits of lookups that have become slow. One timer is set for all."""
+        # Event loops may fire a timer slightly early.
+        now = max(self._clock.monotonic(), self._held[0].due)
+        while self._held and (self._held[0].due <= now or not self._held[0].is_held):
+            permit = self._held.popleft()
+            if permit.is_held and self.slow < self._max_slow:
+                permit.is_held, permit.is_slow = False, True
+                self.slow += 1
+                self.pass_on()
+        self._has_timer = bool(self._held)
+        if self._has_timer:
+            self._clock.call_later(self._held[0].due - now, self._find_slow)
+
+
+def _open_files() -> float:
+    """Return how many files this process may open."""
+    if sys.platform == "win32":
+        return 1_024
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if soft == resource.RLIM_INFINITY else soft
