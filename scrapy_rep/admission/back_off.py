@@ -112,7 +112,7 @@ class BackOff(Reason):
     ) -> None:
         """Call ``listener`` with a host when the hold of its requests may have changed."""
         self._crawler = crawler
-        self._is_active = options.back_off and not options.dry_run
+        self._is_active = options.back_off_max > 0 and not options.dry_run
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
         self._timeout = options.defer_timeout
