@@ -146,8 +146,8 @@ class Robots:
     async def back_off(self, page: str | Request) -> float | None:
         """Return when the pause of the host of ``page`` ends, in seconds since the epoch.
 
-        A pause is a time without requests after status 429 or 503 (REP_BACK_OFF). Return None if
-        the host has no pause, or none that is in the store.
+        A pause is a time without requests after status 429 or 503. Return None if the host has no
+        pause, or none that is in the store.
         """
         return await self._pause_until(origin_of(_request(page).url).host)
 

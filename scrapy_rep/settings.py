@@ -164,9 +164,6 @@ class Options:
     cache_ttl_min: float = _setting("REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _from_0)
     cache_ttl_max: float = _setting("REP_CACHE_TTL_MAX", limits.CACHE_TTL_MAX, _from_0)
     timeout: float = _setting("REP_TIMEOUT", 30.0, _above_0)
-    max_redirects: int = _setting(
-        "REP_MAX_REDIRECTS", limits.MAX_REDIRECTS, integer("redirects", 0, 20)
-    )
     max_size: int = _setting("REP_MAX_SIZE", limits.MAX_BODY_BYTES, integer("bytes", 1, _MAX_SIZE))
     unreachable_stale_after: float = _setting(
         "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _from_0
@@ -182,8 +179,7 @@ class Options:
     concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, _fetches)
     crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _from_0)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
-    back_off: bool = _setting("REP_BACK_OFF", True, boolean)
-    back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _above_0)
+    back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
     overrides: tuple[Override, ...] = _setting(
         "REP_OVERRIDES", (), Reader(_ENTRIES, _read_overrides)
     )

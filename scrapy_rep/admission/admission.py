@@ -254,7 +254,6 @@ class Admission:
         return hold
 
     async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
-        """Claim the lease of the host of ``ask``; return until when another worker has it."""
         lease: Lease | None = _NOT_CLAIMED
         try:
             lease = await self._leases.claim(ask.host, seconds)

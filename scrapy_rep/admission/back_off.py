@@ -113,7 +113,7 @@ class BackOff(Reason):
     ) -> None:
         """Call ``listener`` with a host when the hold of its requests may have changed."""
         self._crawler = crawler
-        self._is_active = options.back_off and not options.dry_run
+        self._is_active = options.back_off_max > 0 and not options.dry_run
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
         self._timeout = options.defer_timeout
@@ -237,7 +237,6 @@ class BackOff(Reason):
                 read.set_result(None)
 
     def _adopt_pause(self, host: str, left: float) -> None:
-        """Adopt the pause of another worker, which ends in ``left`` seconds, if it is longer."""
         paused = self.hosts.get(host) or self._add_host(host)
         until = self._clock.monotonic() + left
         if until > paused.until + _CLOCK_SLACK:
@@ -260,7 +259,6 @@ class BackOff(Reason):
         await self._background.finish()
 
     def _ignore_retry(self, request: Request, paused: PausedHost) -> None:
-        """Don't count the next retry of ``request``, which was sent before the pause began."""
         # Once per pause: a request that no queue holds would otherwise be retried for ever.
         if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
             request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
@@ -281,7 +279,6 @@ class BackOff(Reason):
     def _extend_pause(
         self, host: str, paused: PausedHost, request: Request, status: int, seconds: float
     ) -> float:
-        """Let a pause last for ``seconds`` from now, unless it lasts longer already."""
         longer = self._clock.monotonic() + seconds - paused.until
         if not seconds or longer <= 0:
             return 0.0

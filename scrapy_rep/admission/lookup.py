@@ -181,7 +181,6 @@ class Lookups(Reason):
         self.begin()
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
-        """Note whether the lookup has failed on the route of ``request``."""
         if not self._cache.has_failed_on_route(origin):
             self._failed_routes.discard(origin)
             return

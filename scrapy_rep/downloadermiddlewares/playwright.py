@@ -140,7 +140,6 @@ class Subresources:
         )
 
     def _look_up(self, request: Request) -> None:
-        """Look up the origin of ``request``, unless too many lookups are under way."""
         if self._cache.has_room and not self._cache.closing:
             self._decider.start_lookup(request, partial(self._log_error, request))
 

@@ -147,7 +147,6 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
-        """Do what ACTIONS defines for a request that doesn't pass at once."""
         self._override_log.count(request, decision.override, again=note.returned)
         situation = self._situation_of(request, decision, note)
         action = ACTIONS[situation][note.source]
@@ -168,7 +167,7 @@ class RobotsTxtMiddleware:
     def _situation_of(
         self, request: Request, decision: Decision, note: Note, *, is_admitted: bool = False
     ) -> Situation:
-        """Return what is known about ``request``. If it may leave now, it must do so."""
+        """If the request may leave now, it must do so."""
         verdict = decision.verdict
         if verdict is None:
             if self._cache.closing:
@@ -298,7 +297,6 @@ class RobotsTxtMiddleware:
         return self._return_to_scheduler(request)
 
     def _return_to_scheduler(self, request: Request, *, priority_cut: int = 0) -> Request:
-        """Return a copy of ``request`` for the scheduler, with the priority lowered."""
         stats.count(self._crawler, stats.RETURNED)
         return copy_for_scheduler(request, priority_cut=priority_cut)
 

@@ -43,6 +43,7 @@ from scrapy_rep.fetch.transfer import (
     Transfer,
 )
 from scrapy_rep.protocol.html import is_html, unwrap
+from scrapy_rep.protocol.limits import MAX_REDIRECTS
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
@@ -51,7 +52,6 @@ from scrapy_rep.protocol.outcome import (
     Unavailable,
     Unreachable,
     outcome_of,
-    too_many_redirects,
 )
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
@@ -172,7 +172,7 @@ class Fetcher:
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
                 return self._outcome_of_error(chain, error, cause_of(error))
-            if location is None or len(chain.hops) >= self._options.max_redirects:
+            if location is None or len(chain.hops) >= MAX_REDIRECTS:
                 return self._outcome_at_end(chain, answer, location)
             verdict = await self._verdict_on_hop(chain, location, page)
             obstacle = obstacle_in_redirect(verdict, location)
@@ -210,7 +210,7 @@ class Fetcher:
             if self._keep_error is not None and not isinstance(outcome, Available):
                 self._keep_error(evidence, answer.response)
             return outcome
-        error = too_many_redirects(self._options.max_redirects)
+        error = f"more than {MAX_REDIRECTS} redirects"
         return Unavailable(chain.evidence(answer, error=error))
 
     def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:

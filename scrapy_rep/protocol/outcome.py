@@ -10,11 +10,6 @@ from typing import Final
 from scrapy_rep.protocol.soft404 import is_not_found_page
 
 
-def too_many_redirects(hops: int) -> str:
-    """Return the text of ``Evidence.error`` for more than ``hops`` redirects."""
-    return f"more than {hops} redirect{'' if hops == 1 else 's'}"
-
-
 class Kind(str, Enum):
     """The three ways in which a fetch can end (RFC 9309 §2.3.1)."""
 

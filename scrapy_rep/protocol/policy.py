@@ -18,7 +18,6 @@ from scrapy_rep.protocol.outcome import (
     Outcome,
     Unavailable,
     Unreachable,
-    too_many_redirects,
 )
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
@@ -64,7 +63,6 @@ class Policy:
     unreachable_allow_after: float = limits.UNREACHABLE_ALLOW_AFTER
     retry_delay: float = limits.RETRY_DELAY
     retry_delay_max: float = limits.RETRY_DELAY_MAX
-    max_redirects: int = limits.MAX_REDIRECTS
     max_size: int = limits.MAX_BODY_BYTES
     soft_404: bool = True
 
@@ -141,18 +139,14 @@ class Policy:
     def _may_end_otherwise(self, record: Record) -> bool:
         """Return whether a fetch with the current settings may end otherwise than ``record``.
 
-        This is so if a limit of size or redirects cut the last fetch, and is higher now; or if the
-        last fetch found a soft 404, and soft 404s no longer count as 404.
+        This is so if a lower limit of size cut the last fetch; or if the last fetch found a soft
+        404, and soft 404s no longer count as 404.
         """
         if isinstance(record.last, Available):
             return self.was_cut_by_lower_limit(record.last)
         if not isinstance(record.last, Unavailable):
             return False
-        evidence = record.last.evidence
-        hops = len(evidence.hops)
-        if evidence.error == too_many_redirects(hops):
-            return hops < self.max_redirects
-        status = evidence.status or 0
+        status = record.last.evidence.status or 0
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _disallows_all_until(self, record: Record) -> float:

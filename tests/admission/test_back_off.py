@@ -55,7 +55,7 @@ async def test_requests_under_way_do_not_use_up_retries(web, status):
         (refuses(503), {}),
         (refuses(503, "0"), {}),
         (refuses(503, "soon"), {}),
-        (refuses(429, "2"), {"REP_BACK_OFF": False}),
+        (refuses(429, "2"), {"REP_BACK_OFF_MAX": 0}),
         (refuses(429, "2"), {"REP_DRY_RUN": True}),
         (refuses(429, "2", **{"Zyte-Error": "/limits/over-user-limit"}), {}),
     ],

@@ -290,7 +290,6 @@ CUT = {"REP_MAX_SIZE": 100}
 @pytest.mark.parametrize(
     ("answers", "other", "expected"),
     [
-        (redirect("/r"), {"REP_MAX_REDIRECTS": 0}, "rule"),
         (SAYS_NOT_FOUND, {"REP_SOFT_404": True}, "unreachable"),
         (robots(LONG_RULES), CUT, "rule"),
     ],

@@ -110,10 +110,6 @@ def redirects():
         first, paths = chain(hops)
         asks = RULES if hops <= 5 else ALL
         yield Fault(f"{hops} redirects", asks, "F-2", [first], paths)
-    first, paths = chain(20)
-    yield Fault(
-        "20 redirects, 20 allowed", RULES, "F-2", [first], paths, settings={"REP_MAX_REDIRECTS": 20}
-    )
     for status in (300, 301, 302, 303, 307, 308):
         paths = {"/r": [robots(RULES_TEXT)]}
         yield Fault(f"redirect by {status}", RULES, "F-2", [redirect("/r", status)], paths)

@@ -123,13 +123,14 @@ async def test_the_answer_is_not_the_target_origins_if_it_was_another_path(web):
 @pytest_twisted.ensureDeferred
 async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
     other = web.site(redirect("/rules"), paths={"/rules": [robots(RULES)]})
-    site = web.site(redirect(other.url("/robots.txt")))
+    hops = {f"/{n}": [redirect(f"/{n + 1}")] for n in range(4)}
+    site = web.site(redirect("/0"), paths={**hops, "/3": [redirect(other.url("/robots.txt"))]})
 
     def then(response):
         if response.url.startswith(site.url()):
             yield Request(other.url("/private"))
 
-    result = await crawl(site.url("/public"), then=then, settings={"REP_MAX_REDIRECTS": 1})
+    result = await crawl(site.url("/public"), then=then)
     assert result.fetched == [site.url("/public")]
     assert result.dropped == {other.url("/private"): "rule"}
 

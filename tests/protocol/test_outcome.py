@@ -15,7 +15,6 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     kind_of,
     outcome_of,
-    too_many_redirects,
 )
 from scrapy_rep.protocol.soft404 import is_not_found_page
 
@@ -115,8 +114,3 @@ def test_other_error_pages_are_no_404(page):
 @given(st.binary(max_size=2000))
 def test_any_page_can_be_looked_at(page):
     assert is_not_found_page(page) in {True, False}
-
-
-@pytest.mark.parametrize(("hops", "noun"), [(0, "redirects"), (1, "redirect"), (2, "redirects")])
-def test_the_redirects_are_counted(hops, noun):
-    assert too_many_redirects(hops) == f"more than {hops} {noun}"

@@ -14,7 +14,6 @@ from scrapy_rep.protocol.outcome import (
     Evidence,
     Unavailable,
     Unreachable,
-    too_many_redirects,
 )
 from scrapy_rep.protocol.policy import Grant, Policy
 from scrapy_rep.protocol.site_file import SiteFile
@@ -25,7 +24,6 @@ FILE = SiteFile.from_key(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0
-HOP = too_many_redirects(1)
 
 
 def available(at, body=b"User-agent: *\nDisallow: /x", **headers):
@@ -239,8 +237,6 @@ def test_a_clock_set_back_makes_an_answer_void():
 @pytest.mark.parametrize(
     ("outcome", "policy", "is_due"),
     [
-        (Unavailable(Evidence(START, URL, 301, (URL,), error=HOP)), Policy(max_redirects=1), False),
-        (Unavailable(Evidence(START, URL, 301, (URL,), error=HOP)), Policy(), True),
         (Unavailable(Evidence(START, URL, 301, (URL,), error="other")), Policy(), False),
         (available(START), Policy(soft_404=False), False),
         (unavailable(START), Policy(soft_404=False), False),

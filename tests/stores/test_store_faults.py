@@ -16,6 +16,7 @@ import pytest_twisted
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores import guarded
 from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.registry import display_name
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import held, robots
 from tests.redis_server import RedisServer, needs_redis
@@ -51,7 +52,7 @@ class Failures(Lines):
     """Calls of a store that failed."""
 
     def __init__(self, uri):
-        super().__init__(f"{uri}: ")
+        super().__init__(f"{display_name(uri)}: ")
 
     def emit(self, record):
         if record.levelno == logging.DEBUG:
