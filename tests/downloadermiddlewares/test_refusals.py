@@ -108,7 +108,7 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
     urls += [sites["cloudflare"].url("/2"), sites["cloudflare"].url("/private")]
     urls += [Request(sites["price"].url("/2"), meta={"dont_obey_robotstxt": True})]
     report = tmp_path / "report.json"
-    settings = {"RETRY_ENABLED": False, "REP_BACK_OFF": False, "REP_REPORT": report}
+    settings = {"RETRY_ENABLED": False, "REP_BACK_OFF_MAX": 0, "REP_REPORT": report}
     result = await crawl(*urls, settings=settings)
     lines = result.messages(logging.INFO)
     begin = "Allowed by robots.txt, but refused by the site: "
