@@ -47,7 +47,6 @@ ALLOWED = {
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._httpx"): "the same",
     ("utils/download_slots.py", "_delay"): "the delay that is told, of a slot that is made next",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
-    ("utils/scrapy_internals.py", "_start"): "whether start requests are still to come",
     (
         "utils/per_crawl.py",
         "_scrapy_rep",
