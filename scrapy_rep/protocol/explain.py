@@ -34,8 +34,6 @@ def explain(body: bytes, target: str, *tokens: str) -> Explanation:
     """
     robots = RobotsTxt.parse(body)
     group = robots.group_for(*tokens)
-    rules = [] if group is None else list(matching_rules(group.rules, target))
-    # The sort is stable, so of rules with the same precedence the first in the file decides.
-    rules.sort(key=lambda rule: (len(rule.pattern), rule.allow), reverse=True)
+    rules = () if group is None else matching_rules(group.rules, target)
     verdict = robots.rules_for(*tokens).verdict_for(target)
-    return Explanation(target, tokens, robots.token_for(*tokens), group, tuple(rules), verdict)
+    return Explanation(target, tokens, robots.token_for(*tokens), group, rules, verdict)

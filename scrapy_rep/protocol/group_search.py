@@ -92,7 +92,7 @@ class Contents:
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
         """Yield the lines of a span that have a field, or only those with the fields *names*."""
-        search = _field_pattern(names) if names else FIELD
+        search = line_pattern(fields=names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
@@ -103,9 +103,8 @@ class Contents:
         empty, only ``User-agent`` lines and lines of these fields are yielded.
         """
         end = span.start - 1
-        for number, found in self._numbered(
-            _user_agents_or_fields(names) if names else FIELD, span
-        ):
+        search = line_pattern(LineKind.USER_AGENT, fields=names) if names else FIELD
+        for number, found in self._numbered(search, span):
             line = read_line(number, found[0])
             is_next = False
             if line.kind is LineKind.USER_AGENT:
@@ -116,7 +115,6 @@ class Contents:
     def _numbered(
         self, lines: re.Pattern[bytes], span: Span
     ) -> Iterator[tuple[int, re.Match[bytes]]]:
-        """Yield the matches of ``lines`` in a span, with their line numbers."""
         number, counted = span.number - 1, span.start - 1
         for line in lines.finditer(self.text, counted, span.stop - 1):
             number += self.text.count(b"\n", counted, line.start() + 1)
@@ -163,7 +161,6 @@ class Contents:
                 first = self._next_user_agent_line(search, behind.end())
 
     def _next_user_agent_line(self, search: _Search, start: int) -> re.Match[bytes] | None:
-        """Return the next ``User-agent`` line that ``search`` finds at or after ``start``."""
         text, lower = self.text, self._lower
         while start >= 0 and (found := search(lower, start)):
             line = _USER_AGENT_LINE(text, text.rfind(b"\n", 0, found.start()))
@@ -212,16 +209,6 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
 
 def _words(number: int, allows: Iterable[bytes | None]) -> list[int]:
     return [2 * line + (allow is not None) for line, allow in enumerate(allows, number)]
-
-
-@lru_cache
-def _field_pattern(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    return line_pattern(fields=names)
-
-
-@lru_cache
-def _user_agents_or_fields(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    return line_pattern(LineKind.USER_AGENT, fields=names)
 
 
 @lru_cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum, Flag, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
@@ -138,7 +139,8 @@ def line_kind_of(name: bytes) -> LineKind:
     return LineKind.OTHER
 
 
-def line_pattern(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
+@lru_cache
+def line_pattern(*kinds: LineKind, fields: tuple[str, ...] = ()) -> re.Pattern[bytes]:
     """Return a pattern that matches the lines of these kinds or fields, with the LF before each.
 
     Lines have the kind that ``read_line`` returns. A field that only begins with one of ``fields``
@@ -157,7 +159,6 @@ def _names_of(of: LineKind) -> list[bytes]:
 
 
 def _pattern_of_names(names: Iterable[bytes]) -> bytes:
-    """Return a pattern that matches any of the names, in any case."""
     # A set such as [Aa] is faster than the flag re.IGNORECASE.
     names = (
         re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name))

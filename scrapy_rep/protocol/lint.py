@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.lexer import Line, LineKind, Oddity, as_text, lex, whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
+from scrapy_rep.protocol.matching.ruleset import rank_of
 from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
 from scrapy_rep.protocol.usage.rules import USAGE_FIELDS, source_of
@@ -152,7 +153,7 @@ class _Linter:
         except UnicodeDecodeError:
             self._add_finding(line.number, "not-utf-8")
         readers = {
-            LineKind.EMPTY: self._read_empty,
+            LineKind.EMPTY: lambda _: "",
             LineKind.INVALID: self._read_invalid,
             LineKind.OTHER: self._read_other,
             LineKind.SITEMAP: self._read_sitemap,
@@ -161,10 +162,6 @@ class _Linter:
             LineKind.DISALLOW: self._read_rule,
         }
         return readers[line.kind](line)
-
-    @staticmethod
-    def _read_empty(_: Line) -> str:
-        return ""
 
     def _read_invalid(self, line: Line) -> str:
         self._add_finding(line.number, "skipped")
@@ -245,7 +242,7 @@ class _Linter:
         rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
         for rule in rules:
             same = _match_key(rule)
-            if same not in best or _rank(rule) > _rank(best[same]):
+            if same not in best or rank_of(rule) > rank_of(best[same]):
                 best[same] = rule
         for rule in rules:
             winner = best[_match_key(rule)]
@@ -256,8 +253,3 @@ class _Linter:
 def _match_key(rule: Rule) -> str:
     """Return a key that is equal for patterns that match the same targets."""
     return rule.pattern.rstrip("*") or "/"
-
-
-def _rank(rule: Rule) -> tuple[int, bool, int]:
-    """Return the precedence of a rule, by SPEC M-4 and the order of the file: the greatest wins."""
-    return len(rule.pattern), rule.allow, -rule.line

@@ -119,7 +119,7 @@ def _tags_in(content: str, now: float) -> Tags:
         date, word = directive.group("date", "word")
         if date is None:
             tags |= _MEANS.get(word.lower(), Tags())
-        elif _has_passed(date, now):
+        elif (moment := read_date(date)) is not None and moment.timestamp() <= now:
             tags |= Tags(noindex=True)
     return tags
 
@@ -129,8 +129,3 @@ _MEANS: Final = {
     "nofollow": Tags(nofollow=True),
     "none": Tags(noindex=True, nofollow=True),
 }
-
-
-def _has_passed(text: str, now: float) -> bool:
-    moment = read_date(text)
-    return moment is not None and moment.timestamp() <= now

@@ -161,7 +161,11 @@ class RobotsTxt:
             return NO_USAGE_RULES
         lines = partial(self._contents.fields, names=USAGE_FIELDS)
         ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
-        return UsageRules(usage_lines(ours), usage_lines(lines(self._span_before_groups)))
+        above = self._contents.span
+        for _, first in self._contents.groups():
+            above = above._replace(stop=first.start)
+            break
+        return UsageRules(usage_lines(ours), usage_lines(lines(above)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the usage preferences of a URL of the origin of this file. Never raises.
@@ -173,13 +177,6 @@ class RobotsTxt:
         return (
             usage if self.rules_for(*tokens).verdict_for(target).allowed else usage.from_sources(())
         )
-
-    @property
-    def _span_before_groups(self) -> Span:
-        """The lines before the first group."""
-        span = self._contents.span
-        first = next(self._contents.groups(), None)
-        return span._replace(stop=first[1].start) if first else span
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
         name, _ = self._spans_of(tokens)

@@ -80,10 +80,10 @@ class Connection:
                 try:
                     return self._call(func)
                 except DamagedFileError as error:
-                    is_ours = self._connection is not None
+                    was_open = self._connection is not None
                     self._disconnect()
                     with file_errors():
-                        self._file.delete_damaged(self._identity, error, is_ours=is_ours)
+                        self._file.delete_damaged(self._identity, error, was_open=was_open)
                     return self._call(func)
             except FileError as error:
                 self._disconnect()
@@ -149,16 +149,16 @@ class DatabaseFile:
         """Return a connection to the file, which is migrated. Raises FileError if that fails."""
         return open_file(self._path, FORMAT, timeout=self._timeout)
 
-    def delete_damaged(self, identity: Identity, why: DamagedFileError, *, is_ours: bool) -> None:
+    def delete_damaged(self, identity: Identity, why: DamagedFileError, *, was_open: bool) -> None:
         """Delete the file, unless another process has done so, and log ``why``.
 
-        ``identity`` is that of the damaged file. ``is_ours`` is true if it was usable before.
+        ``identity`` is that of the damaged file. ``was_open`` is true if it could be opened before.
         Raises ``why`` if the file may be of another program, or if this store must not delete it:
         if a second file is damaged, the disk is broken.
         """
         if self.identity() != identity:
             return
-        if not self._deletes_damaged or not (is_ours or self._has_our_id()):
+        if not self._deletes_damaged or not self._is_ours(was_open=was_open):
             raise why
         with self._lock_deletion():
             if self.identity() != identity:
@@ -169,11 +169,12 @@ class DatabaseFile:
         self._deletes_damaged = False
         self._logger.warning("%s is %s: it was deleted, and a new file is made", self._path, why)
 
-    def _has_our_id(self) -> bool:
+    def _is_ours(self, *, was_open: bool) -> bool:
         with self._path.open("rb") as file:
             header = file.read(_ID_AT + 4)
-        found = int.from_bytes(header[_ID_AT:], "big")
-        return header.startswith(_HEADER) and found == FORMAT.application_id
+        if header.startswith(_HEADER):
+            return int.from_bytes(header[_ID_AT:], "big") == FORMAT.application_id
+        return was_open
 
     @contextmanager
     def _lock_deletion(self) -> Iterator[None]:

@@ -29,6 +29,7 @@ ALLOWED = {
         "_auth_proxy",
     ): "what HttpProxyMiddleware notes of the proxy",
     ("downloadermiddlewares/robotstxt_fetch.py", "_scheme_proxy"): "the same",
+    ("scheduler/redis_queue.py", "_decode_request"): "how a queue of scrapy-redis reads a request",
     ("fetch/fetcher.py", "_auth_proxy"): "robots.txt goes by the proxy of the page",
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",
     ("fetch/handlers.py", "_base_streaming"): "handlers that stop on StopDownload",
@@ -46,7 +47,6 @@ ALLOWED = {
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._httpx"): "the same",
     ("utils/download_slots.py", "_delay"): "the delay that is told, of a slot that is made next",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
-    ("utils/scrapy_internals.py", "_start"): "whether start requests are still to come",
     (
         "utils/per_crawl.py",
         "_scrapy_rep",

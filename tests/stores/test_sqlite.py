@@ -381,7 +381,7 @@ async def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
 async def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
     make_databases.make(path, len(STEPS))
     rows(path, "PRAGMA journal_mode = DELETE")
-    store = sqlite(path, timeout=0.1)
+    store = sqlite(path, timeout=0.3)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="in use by another process"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from sys import getsizeof
@@ -162,7 +162,6 @@ def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
 def _raws_by_pattern(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
 ) -> dict[str, bytes]:
-    """Return the values, as written, that differ from their patterns; by pattern."""
     value_of = dict(zip(words, values, strict=True))
     return {
         pattern: value_of[word]
@@ -183,15 +182,24 @@ def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, 
     return first
 
 
-def matching_rules(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
-    """Yield all of ``rules`` that match ``target``.
+def matching_rules(rules: Sequence[Rule], target: str) -> tuple[Rule, ...]:
+    """Return all of ``rules`` that match ``target``; the first one decides.
 
     An ``Allow`` of an index file also matches its directory; then the directory is its pattern.
     """
-    for rule in rules:
-        patterns = [rule.pattern]
-        if rule.allow and (directory := directory_of(rule.pattern)):
-            patterns.append(directory)
-        for pattern in patterns:
-            if pattern.startswith(_FIRST) and is_match(pattern, target):
-                yield rule._replace(pattern=pattern)
+    directories = [
+        rule._replace(pattern=directory)
+        for rule in rules
+        if rule.allow and (directory := directory_of(rule.pattern))
+    ]
+    matching = [
+        rule
+        for rule in (*rules, *directories)
+        if rule.pattern.startswith(_FIRST) and is_match(rule.pattern, target)
+    ]
+    return tuple(sorted(matching, key=rank_of, reverse=True))
+
+
+def rank_of(rule: Rule) -> tuple[int, bool, int]:
+    """Return the sort key of a rule among those that match a target, as ``precedence`` does."""
+    return len(rule.pattern), rule.allow, -rule.line
