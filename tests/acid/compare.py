@@ -51,7 +51,7 @@ def version_of(crawler):
     if shutil.which(command[0]) is None:
         return None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.search(r"\d[\w.-]*\w", done.stdout)
+    found = re.search(r"\d[\w.-]*\w(?: on Python [\d.]+)?", done.stdout)
     return found[0] if found and done.returncode == 0 else None
 
 

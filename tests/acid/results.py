@@ -28,16 +28,17 @@ def read(path=FILE):
 
 
 def summary(found):
-    """Rows of a table: how many stories each crawler kept, by whose rule they are."""
+    """Rows of a table: how many stories each crawler kept, by whose rule they are, and what is set."""
     columns = [of(story) for story in found["stories"]]
     totals = [f"{name} ({columns.count(name)})" for name in (*WHOSE, *KINDS)]
-    yield ("crawler", f"kept (of {len(columns)})", STRICT, NOT_KEPT, *totals)
+    yield ("crawler", f"kept (of {len(columns)})", STRICT, NOT_KEPT, *totals, "set")
     for crawler in by_kept(found):
         came = [verdict(fault) for fault in crawler["faults"]]
         counts = [came.count(each) for each in (KEPT, STRICT, NOT_KEPT)]
         for name in (*WHOSE, *KINDS):
             counts.append(sum(a == name and b == KEPT for a, b in zip(columns, came, strict=True)))
-        yield (f"{crawler['name']} {crawler['version']}", *map(str, counts))
+        what = "; ".join(what for what, _ in crawler["settings"])
+        yield (f"{crawler['name']} {crawler['version']}", *map(str, counts), what)
 
 
 def settings(found):
@@ -200,7 +201,8 @@ Kept by whose rule: the stories about robots.txt; those about robots tags and po
 def readme(found):
     """Return the README of the project with the table of what was found."""
     before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    table = markdown(summary(found)).replace("| --- " * 9, "| --- " + "| --: " * 8)
+    table = markdown(row[:-1] for row in summary(found))
+    table = table.replace("| --- " * 9, "| --- " + "| --: " * 8)
     return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
 
 

@@ -77,7 +77,9 @@ ALL = (
     ),
     Crawler(
         "Crawl4AI",
-        of_python("crawl4ai"),
+        # With the version of Python, whose parser it uses.
+        "python -c 'import importlib.metadata as m, platform as p;"
+        ' print(m.version("crawl4ai"), "on Python", p.python_version())\'',
         "python crawl4ai_acid.py {start}",
         (
             ("check_robots_txt", OBEYS),
