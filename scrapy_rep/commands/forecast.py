@@ -1,18 +1,26 @@
-"""The forecast of a crawl: the number of its URLs by decision, and its minimum duration."""
+"""The forecast of a crawl: the number of its URLs by decision, its minimum duration, and limits."""
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any, Final
 
+from scrapy_rep.commands.arguments import seconds
+from scrapy_rep.commands.terminal import coloured
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.text import counted, describe_duration, printable
 
 _SLOWEST: Final = 10
 """Maximum number of hosts in the list of the slowest hosts."""
+_MAX_UNREACHABLE: Final = 10
+"""Maximum number of unreachable origins that are printed as text."""
+_HOUR: Final = 3_600
+_SHARES: Final = ("disallowed", "unreachable")
 _UNKNOWN: Final = {Reason.UNREACHABLE, Reason.ERROR}
 
 
@@ -96,3 +104,76 @@ class Forecast:
 def _outage_row(verdict: Verdict) -> dict[str, Any]:
     values = verdict.as_dict()
     return {"cause": values["cause"] or values["reason"], "next_try": values["next_try"]}
+
+
+def limit_of_argument(text: str) -> tuple[str, float]:
+    """Return the name and the number in the value of --fail-if, such as ``disallowed=10%``."""
+    name, _, value = text.partition("=")
+    if (name == "hours") != value.endswith("%") and name in {"hours", *_SHARES}:
+        try:
+            return name, seconds(value.removesuffix("%"))
+        except argparse.ArgumentTypeError:
+            pass
+    raise argparse.ArgumentTypeError(
+        f"must be a maximum, such as disallowed=10%, unreachable=0% or hours=8, not {text!a}"
+    )
+
+
+def decided(result: dict[str, Any]) -> int:
+    """Return the number of URLs that were decided."""
+    number: int = result["urls"] - result["invalid"] - result["pending"]
+    return number
+
+
+def excess(result: dict[str, Any], name: str, limit: float) -> str | None:
+    """Return a message if ``result`` exceeds a limit of --fail-if."""
+    if name == "hours":
+        hours = result["seconds"] / _HOUR
+        return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
+    share = 100 * result[name] / max(1, decided(result))
+    return f"{share:.3g} % of the URLs are {name}" if share > limit else None
+
+
+def lines_of(result: dict[str, Any]) -> list[str]:
+    """Return the plan ``result`` as lines of text."""
+    names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
+    always = ("urls", "allowed", "disallowed", "unreachable")
+    lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]
+    lines += [
+        f"{'origins':12}{result['origins']:>10,}",
+        f"at least    {_describe_seconds(result):>10}",
+    ]
+    if result["slowest"]:
+        lines += ["", coloured("heading", "The slowest hosts")]
+        for host in result["slowest"]:
+            pages = f"{counted(host['urls'], 'page')}, {host['delay']:g} s between two"
+            where = f"{host['origin']}  {pages} ({host['delay_from']})"
+            lines.append(f"  {_describe_seconds(host):>10}  {where}")
+    outages = result["unreachable_origins"]
+    if outages:
+        lines += ["", coloured("heading", "Unreachable")]
+        for each in outages[:_MAX_UNREACHABLE]:
+            pages = counted(each["urls"], "page")
+            lines.append(f"  {pages:>10}  {each['origin']}  {printable(each['cause'])}")
+        if len(outages) > _MAX_UNREACHABLE:
+            lines.append(f"  and {len(outages) - _MAX_UNREACHABLE:,} more (--json has all)")
+    if "with_delay" in result:
+        other = result["with_delay"]
+        lines += [
+            "",
+            f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {_describe_seconds(other)}",
+        ]
+    if "with_agent" in result:
+        other = result["with_agent"]
+        counts = ", ".join(f"{name} {other[name]:,}" for name in always[1:])
+        name = printable(other["agent"])
+        lines += ["", f"as {name}: {counts}, at least {_describe_seconds(other)}"]
+    if not result["complete"]:
+        lines += ["", "The plan was ended before all URLs were known."]
+    return lines
+
+
+def _describe_seconds(result: dict[str, Any]) -> str:
+    seconds: float = result["seconds"]
+    hours = f"{seconds / _HOUR:.1f} h"
+    return hours if seconds >= _HOUR else describe_duration(seconds)

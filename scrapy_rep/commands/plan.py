@@ -37,7 +37,13 @@ from scrapy_rep.commands.arguments import (
     urls_in,
     usage_error,
 )
-from scrapy_rep.commands.forecast import Forecast
+from scrapy_rep.commands.forecast import (
+    Forecast,
+    decided,
+    excess,
+    limit_of_argument,
+    lines_of,
+)
 from scrapy_rep.commands.sitemaps import Sitemaps
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import (
@@ -45,7 +51,6 @@ from scrapy_rep.commands.terminal import (
     EXIT_OK,
     EXIT_UNKNOWN,
     Progress,
-    coloured,
 )
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import CrawlClosingError
@@ -54,7 +59,7 @@ from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import counted, describe_duration, printable, printable_request
+from scrapy_rep.utils.text import printable_request
 
 logger: Final = LimitedLogger(__name__)
 
@@ -65,25 +70,8 @@ _MAX_LINE: Final = 100_000
 _MOST_WAITING: Final = 5_000
 """Maximum number of URLs that wait for their robots.txt. At this number, no more URLs are read."""
 _SITEMAPS_AT_A_TIME: Final = 16
-_HOUR: Final = 3_600
 _MAX_WARNINGS: Final = 10
 """Maximum number of messages about invalid URLs and sitemaps that are printed."""
-_MAX_UNREACHABLE: Final = 10
-"""Maximum number of unreachable origins that are printed as text."""
-_SHARES: Final = ("disallowed", "unreachable")
-
-
-def _limit(text: str) -> tuple[str, float]:
-    """Return the name and the number in the value of --fail-if, such as ``disallowed=10%``."""
-    name, _, value = text.partition("=")
-    if (name == "hours") != value.endswith("%") and name in {"hours", *_SHARES}:
-        try:
-            return name, seconds(value.removesuffix("%"))
-        except argparse.ArgumentTypeError:
-            pass
-    raise argparse.ArgumentTypeError(
-        f"must be a maximum, such as disallowed=10%, unreachable=0% or hours=8, not {text!a}"
-    )
 
 
 def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
@@ -104,11 +92,11 @@ def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         if not plans:
             raise
     result = plans[0].result(complete=complete)
-    print(json.dumps(result) if opts.json else "\n".join(_lines(result)))
-    exceeded = [text for limit in opts.fail_if if (text := _excess(result, *limit))]
+    print(json.dumps(result) if opts.json else "\n".join(lines_of(result)))
+    exceeded = [text for limit in opts.fail_if if (text := excess(result, *limit))]
     for text in exceeded:
         print(text, file=sys.stderr)
-    if not result["complete"] or not _decided(result):
+    if not result["complete"] or not decided(result):
         return EXIT_UNKNOWN
     return EXIT_NO if exceeded else EXIT_OK
 
@@ -133,21 +121,6 @@ def _number_of_urls(path: str | None) -> int | None:
         return None
     with Path(path).open("rb") as file:
         return sum(1 for _ in _urls_of(file))
-
-
-def _decided(result: dict[str, Any]) -> int:
-    """Return the number of URLs that were decided."""
-    number: int = result["urls"] - result["invalid"] - result["pending"]
-    return number
-
-
-def _excess(result: dict[str, Any], name: str, limit: float) -> str | None:
-    """Return a message if ``result`` exceeds a limit of --fail-if."""
-    if name == "hours":
-        hours = result["seconds"] / _HOUR
-        return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
-    share = 100 * result[name] / max(1, _decided(result))
-    return f"{share:.3g} % of the URLs are {name}" if share > limit else None
 
 
 class _Plan:
@@ -321,51 +294,6 @@ class _Plan:
         return result
 
 
-def _lines(result: dict[str, Any]) -> list[str]:
-    """Return the plan ``result`` as lines of text."""
-    names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
-    always = ("urls", "allowed", "disallowed", "unreachable")
-    lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]
-    lines += [
-        f"{'origins':12}{result['origins']:>10,}",
-        f"at least    {_describe_seconds(result):>10}",
-    ]
-    if result["slowest"]:
-        lines += ["", coloured("heading", "The slowest hosts")]
-        for host in result["slowest"]:
-            pages = f"{counted(host['urls'], 'page')}, {host['delay']:g} s between two"
-            where = f"{host['origin']}  {pages} ({host['delay_from']})"
-            lines.append(f"  {_describe_seconds(host):>10}  {where}")
-    outages = result["unreachable_origins"]
-    if outages:
-        lines += ["", coloured("heading", "Unreachable")]
-        for each in outages[:_MAX_UNREACHABLE]:
-            pages = counted(each["urls"], "page")
-            lines.append(f"  {pages:>10}  {each['origin']}  {printable(each['cause'])}")
-        if len(outages) > _MAX_UNREACHABLE:
-            lines.append(f"  and {len(outages) - _MAX_UNREACHABLE:,} more (--json has all)")
-    if "with_delay" in result:
-        other = result["with_delay"]
-        lines += [
-            "",
-            f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {_describe_seconds(other)}",
-        ]
-    if "with_agent" in result:
-        other = result["with_agent"]
-        counts = ", ".join(f"{name} {other[name]:,}" for name in always[1:])
-        name = printable(other["agent"])
-        lines += ["", f"as {name}: {counts}, at least {_describe_seconds(other)}"]
-    if not result["complete"]:
-        lines += ["", "The plan was ended before all URLs were known."]
-    return lines
-
-
-def _describe_seconds(result: dict[str, Any]) -> str:
-    seconds: float = result["seconds"]
-    hours = f"{seconds / _HOUR:.1f} h"
-    return hours if seconds >= _HOUR else describe_duration(seconds)
-
-
 PLAN: Final = Subcommand(
     "plan",
     "URL...",
@@ -395,7 +323,7 @@ PLAN: Final = Subcommand(
             {
                 "metavar": "LIMIT",
                 "action": "append",
-                "type": _limit,
+                "type": limit_of_argument,
                 "default": [],
                 "help": "exit with status 1 if more than disallowed=PERCENT%% or "
                 "unreachable=PERCENT%% of the URLs are, or if it takes more than hours=NUMBER",
