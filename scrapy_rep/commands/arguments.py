@@ -133,14 +133,14 @@ def origin_of_argument(url: str) -> Origin:
         raise usage_error(invalid_url_text(url, error)) from None
 
 
-def invalid_url_text(url: str, error: ValueError) -> str:
-    """Return a message about ``url``, with a hint if it may be a file or lacks the scheme."""
+def invalid_url_text(url: str, error: ValueError, hint: str | None = None) -> str:
+    """Return a message about ``url``, with ``hint``, or a hint if it lacks the scheme."""
     shown = printable(without_credentials(url))
-    return f"{shown}: {printable(str(error))}{hint_for(url)}"
+    return f"{shown}: {printable(str(error))}{scheme_hint(url) if hint is None else hint}"
 
 
 def hint_for(text: str) -> str:
-    """Return what may be meant by ``text``, which is not a URL, for the end of a message."""
+    """Return what may be meant by ``text``, one of several URLs, for the end of a message."""
     # The name of a file may look like that of a host.
     with suppress(OSError, ValueError):
         if Path(text).is_file():

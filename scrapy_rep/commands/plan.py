@@ -32,6 +32,7 @@ from scrapy_rep.commands.arguments import (
     Option,
     Subcommand,
     file_error,
+    hint_for,
     invalid_url_text,
     seconds,
     urls_in,
@@ -187,7 +188,7 @@ class _Plan:
         except ValueError as error:
             self._invalid += 1
             self._done += 1
-            self._warn(invalid_url_text(url, error))
+            self._warn(invalid_url_text(url, error, hint_for(url)))
             return
         if self._sitemaps is not None and not from_sitemap:
             self._origins[origin] = None

@@ -404,6 +404,10 @@ def test_the_name_of_a_file_in_place_of_a_url_is_told(robots_command, tmp_path):
     run = robots_command("check", "urls.txt")
     assert run.status == 2
     assert run.out.endswith("; to read URLs from that file, use --urls-from urls.txt\n")
+    assert "use --urls-from urls.txt\n" in robots_command("plan", "urls.txt").err
+    assert (
+        "--urls-from urls.txt" not in robots_command("explain", "urls.txt").err.split("error: ")[1]
+    )
 
 
 def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_command, tmp_path):
