@@ -128,7 +128,7 @@ SETTINGS = {
     "REP_PURPOSES": ["ai-training"],
     "ROBOTSTXT_USER_AGENT": "testbot",
 }
-ITEMS = ("noindex", "usage preferences")
+ITEMS = ("noindex", "usage preferences, ai-training: disallow")
 FIELDS = ("robots_noindex", "robots_usage")
 DISALLOWED = "Forbidden by robots.txt: <GET {}/private>: "
 
