@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 import pytest_twisted
@@ -11,6 +12,7 @@ from scrapy_rep.cache import lookup_limit
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from tests.crawling.crawl import crawl
 from tests.crawling.web import held, robots
+from tests.host_names import LoopbackResolver
 from tests.made_up_time import MadeUpTime
 from tests.running import in_asyncio
 from tests.waiting import a_while, until
@@ -86,6 +88,46 @@ async def test_pages_of_a_known_site_come_while_all_others_are_looked_up(web):
     urls = [pages[0], *(site.url("/") for site in sites), *pages[1:]]
     result = await crawl(*urls, settings=MANY, meanwhile=meanwhile)
     assert len(result.fetched) == len(sites) + len(pages)
+
+
+class HoldingResolver(LoopbackResolver):
+    """Resolves the name of one host at once, all others when the test says so."""
+
+    def __init__(self):
+        self.held = []
+
+    def resolveHostName(self, receiver, name, portNumber=0, *args, **kwargs):  # noqa: N803
+        resolve = partial(super().resolveHostName, receiver, name, portNumber)
+        if name == "known.example":
+            return resolve()
+        self.held.append(resolve)
+        return self
+
+
+@pytest_twisted.ensureDeferred
+async def test_pages_of_a_known_site_need_no_resolver_that_is_busy(web, monkeypatch):
+    from twisted.internet import reactor
+
+    monkeypatch.setattr(lookup_limit, "_SLOW", DAY)
+    resolver = HoldingResolver()
+    before = reactor.installNameResolver(resolver)
+    site = web.site(robots(""))
+    host = site.url("").removeprefix("http://").replace("127.0.0.1", "{}").rstrip("/")
+    known = [f"http://{host.format('known.example')}/{number}" for number in range(10)]
+    others = [f"http://{host.format(f'site-{number}.example')}/" for number in range(30)]
+
+    async def meanwhile(crawler):
+        await until(lambda: len(site.targets) == len(known) and resolver.held)
+        assert len(resolver.held) <= MANY["CONCURRENT_REQUESTS"]
+        reactor.installNameResolver(LoopbackResolver())
+        for resolve in resolver.held:
+            resolve()
+
+    try:
+        result = await crawl(known[0], *others, *known[1:], settings=MANY, meanwhile=meanwhile)
+    finally:
+        reactor.installNameResolver(before)
+    assert sorted(result.fetched) == sorted([*known, *others])
 
 
 @pytest.mark.parametrize("files", [8, 10_000])
