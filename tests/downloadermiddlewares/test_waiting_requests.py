@@ -245,7 +245,7 @@ async def async_boom(*args, **kwargs):
         (RobotsTxt, "rules_for", boom),
         (Fetcher, "fetch", async_boom),
         (Fetcher, "_follow", async_boom),
-        (MemoryStore, "get", async_boom),
+        (MemoryStore, "claim", async_boom),
         ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),
         ("scrapy_rep.protocol.policy.Policy", "access", boom),
