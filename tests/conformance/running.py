@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from .writing import body_of
 
 SECONDS = 10.0
-"""For an answer, the start of the engine included."""
+"""Of work for an answer, the start of the engine included."""
+LOOKS = 20
+"""How often a look is taken in that time."""
 
 
 class Engine:
@@ -38,16 +42,16 @@ class Engine:
             "tokens": case["tokens"],
             "url": case["url"],
         }
-        late = threading.Event()
-        timer = threading.Timer(self.seconds, self._stop, [late])
-        timer.start()
+        answered, late = threading.Event(), threading.Event()
+        watcher = threading.Thread(target=self._watch, args=[answered, late])
+        watcher.start()
         line = ""
         with suppress(OSError):
             self.process.stdin.write(json.dumps(question) + "\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline()
-        timer.cancel()
-        timer.join()
+        answered.set()
+        watcher.join()
         if late.is_set():
             self.close()
             return {"late": self.seconds}
@@ -86,12 +90,33 @@ class Engine:
             env=self.env,
         )
 
-    def _stop(self, late):
-        late.set()
-        self.process.kill()
+    def _watch(self, answered, late):
+        """Stop the engine when its time is over, of work or of doing nothing.
+
+        Where others keep it from working, it gets more time.
+        """
+        begun = last = worked(self.process.pid)
+        idle = 0
+        while not answered.wait(self.seconds / LOOKS):
+            done = worked(self.process.pid)
+            idle = idle + 1 if done == last else 0
+            last = done
+            if idle == LOOKS or done - begun >= self.seconds:
+                late.set()
+                self.process.kill()
+                return
 
     def _failed(self, why):
         return {"error": ": ".join([why, *self.close()])}
+
+
+def worked(pid):
+    """Return the seconds of the processor that a process and its children took; 0 if unknown."""
+    try:
+        _, _, fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")
+    except OSError:
+        return 0.0
+    return sum(map(int, fields.split()[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 class Judged(NamedTuple):

@@ -47,7 +47,6 @@ ALLOWED = {
     ("scheduler/test_broad.py", "calls sleep"): "counts pauses in pauses, however long each is",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/adapters/pipe.py", "reads time.process_time"): "times engines, when asked to",
-    ("conformance/running.py", "calls Timer"): "stops an engine that doesn't answer",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",
 }
 
