@@ -123,7 +123,7 @@ faults: $(INSTALLED)
 # Each story alone, twice, with the times that a crawler has by default: up to an hour for each crawler.
 # All stories at once are in `make test`. WRITE=1 draws the tables of the docs from what was found.
 acid: $(INSTALLED)
-	@$(BIN)/python -m tests.acid.compare $(if $(WRITE),--write)
+	@$(BIN)/python -m tests.acid.compare $(if $(WRITE),--write) $(ARGS)
 
 acid-crawlers: browser
 	@test -d $(ACID_ENV) || $(PYTHON) -m venv $(ACID_ENV)
