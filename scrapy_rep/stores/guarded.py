@@ -25,6 +25,7 @@ from scrapy_rep.stores.base import RecordAndLease, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import counted
 
 T = TypeVar("T")
@@ -38,6 +39,8 @@ _QUIET: Final = 600.0
 _GRACE: Final = 0.5
 """Seconds by which the time limit of a call is longer than the store's own time limit. So the store
 raises its own error first, whose message is clearer."""
+_MAX_FAILED: Final = 10_000
+"""Maximum number of failed claims that are remembered."""
 _CLOSING: Final = 5.0
 """Time limit in seconds for the last writes of a crawl, and again for closing the store."""
 
@@ -118,6 +121,8 @@ class GuardedStore:
         self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
         self._has_warned = False
+        self._failed_claims: BoundedCache[str, str] = BoundedCache(max_entries=_MAX_FAILED)
+        """The holders of claims that failed, by key. The store may make such a claim later."""
         self._being_written: dict[str, Record] = {}
         """The records, by key, for which a write to the store is under way."""
 
@@ -142,6 +147,7 @@ class GuardedStore:
         )
         if found is not None:
             return self._newest_of(found, await self._get_fallback(key))
+        self._failed_claims.put(key, holder)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
             found = await self._try_call(self._reading, partial(self._store.get, key))
@@ -216,21 +222,23 @@ class GuardedStore:
         store a newer record between the comparison and the write, which would overwrite it.
         """
         async for key in self._fallback.scan_keys():
-            claim = partial(self._store.claim, key, self._holder, 2 * self._timeout)
+            holder = self._failed_claims.get(key) or self._holder
+            claim = partial(self._store.claim, key, holder, 2 * self._timeout)
             found = await self._try_call(self._writing, claim)
             if found is None:
                 return
-            if found.holder != self._holder:
+            if found.holder != holder:
                 continue  # another worker fetches this file now; its record will be newer
             record = (await self._fallback.get(key)).record
             if record is not None and _newer_record(found.record, record) is record:
-                done = await self._try_call(self._writing, partial(self._put, record, self._holder))
+                done = await self._try_call(self._writing, partial(self._put, record, holder))
             else:
-                release = partial(self._release, key, self._holder)
+                release = partial(self._release, key, holder)
                 done = await self._try_call(self._writing, release)
             if done is None:
                 return
             await self._fallback.discard(key)
+            self._failed_claims.discard(key)
 
     async def _try_call(
         self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]
