@@ -76,7 +76,7 @@ class PausedHost:
     """A host with a pause. Times are in seconds of the monotonic clock."""
 
     since: float
-    """Time of the first refusal."""
+    """Time of the first refusal since the host was not asked for REP_DEFER_TIMEOUT."""
     paused_at: float
     """Begin of the last pause."""
     until: float = 0.0
@@ -165,7 +165,7 @@ class BackOff(Reason):
             paused.probe = ask.head()
 
     def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
-        if paused:
+        if paused and self._is_active:
             self._adopt_pause(ask.host, left)
         found = self.hosts.get(ask.host)
         if found is not None and found.probe is ask.head():
@@ -311,6 +311,9 @@ class BackOff(Reason):
         return seconds
 
     def _pause_until(self, host: str, paused: PausedHost, until: float) -> None:
+        now = self._clock.monotonic()
+        if now > paused.until + self._timeout:  # no request has waited for the host meanwhile
+            paused.since, paused.given_up = now, False
         paused.probe, paused.until, paused.next_to_leave = None, until, -math.inf
         if not paused.given_up and until > paused.since + self._timeout + _CHECK_INTERVAL:
             paused.given_up = True

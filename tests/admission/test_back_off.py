@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep import Robots
 from scrapy_rep.admission import back_off
 from scrapy_rep.protocol.origin import origin_of
-from tests.admission.worker import SITE, Worker, page
+from tests.admission.worker import DELAY, SITE, Worker, page
 from tests.crawling.crawl import crawl, stat
 from tests.crawling.web import answer, robots
 from tests.waiting import settle, until
@@ -396,6 +396,39 @@ def test_workers_share_pause_and_probe(worker):
     other.answered(probe)
     worker.time.advance(1)
     assert worker.sends(page(4)) is None
+
+
+@pytest.mark.event_loop
+def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker):
+    other = worker.beside(REP_BACK_OFF_MAX=0)
+    for each in (worker, other):
+        each.knows_delay()
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 10)
+    assert other.sends(page(2)) is not None
+    worker.time.advance(10.1)
+    for number in (2, 3):
+        sent = page(number)
+        assert other.sends(sent) is None
+        other.answered(sent)
+        worker.time.advance(DELAY + 0.1)
+
+
+@pytest.mark.event_loop
+def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
+    worker = Worker(REP_DEFER_TIMEOUT=5)
+    other = worker.beside(REP_DEFER_TIMEOUT=5)
+    for each in (worker, other):
+        each.knows_no_rules()
+    for number in (1, 2):
+        sent = page(number)
+        assert worker.sends(sent) is None
+        worker.answered(sent, 429, 2)
+        other.reads_pauses()
+        for each in (worker, other):
+            assert each.sends(page(3)) == (REFUSED, pytest.approx(worker.time.now + 2))
+            assert not each.back_off.is_dropping("a.example")
+        worker.time.advance(7.1)
 
 
 @pytest.mark.event_loop
