@@ -338,10 +338,23 @@ class Admission:
         """Return what ``defers`` would return without a dry run."""
         return self.unreachable.would_defer(source, request, entry, has_queue=self.has_queue)
 
+    def pause_of(self, origin: Origin, request: Request) -> Hold | None:
+        """Return the hold of a host that has a pause, in which no robots.txt is fetched either."""
+        if origin.host not in self.paused_hosts:
+            return None
+        hold = self.back_off.hold(Ask(origin, lambda: request, None, self._decider, self.terms))
+        if hold is not None:
+            self._note_waiting(origin, hold)
+        return hold
+
     def look_up_later(self, origin: Origin, request: Request) -> None:
-        """Add a lookup of ``origin`` for ``request``, which begins when there is room."""
-        self.lookups.add(origin, request)
-        self.lookups.begin()
+        """Add a lookup of ``origin`` for ``request``, which begins when there is room.
+
+        Not in a pause: ``request`` comes again.
+        """
+        if self.pause_of(origin, request) is None:
+            self.lookups.add(origin, request)
+            self.lookups.begin()
 
     # For users, and the end of the crawl.
 

@@ -264,7 +264,7 @@ class RobotsTxtMiddleware:
         """Wait for the verdict on ``request``; if robots.txt is unreachable, for its next try."""
         while True:
             has_tried = decision.verdict is not None
-            decision = await self._waiting.wait_for_decision(request, decision)
+            decision = await self._waiting.wait_for_decision(request, decision, on_wire=note.again)
             verdict, entry = decision.verdict, decision.entry
             if verdict and verdict.allowed and entry and not entry.is_valid(self._time()):
                 # It has expired, and decided on another page that waited for the same lookup.

@@ -62,8 +62,13 @@ class WaitingRequests:
         """Whether the maximum number of requests waits; further ones go back to their scheduler."""
         return self.waiting >= self._most
 
-    async def wait_for_decision(self, request: Request, decision: Decision) -> Decision:
+    async def wait_for_decision(
+        self, request: Request, decision: Decision, *, on_wire: bool
+    ) -> Decision:
         """Wait for the lookup of robots.txt, or its next try; return the decision on ``request``.
+
+        If the host has a pause, the lookup begins after it, as for requests in the queue. Not so if
+        ``request`` is ``on_wire``: there it would wait for long, and is given back instead.
 
         Raises CrawlClosingError if the crawl closes before the decision is known.
         """
@@ -73,6 +78,9 @@ class WaitingRequests:
                 unreachable = self._admission.unreachable
                 until = unreachable.next_try(decision.entry)
                 await self._wait(decision.origin, Hold(unreachable, until))
+            if (origin := decision.origin) is not None and not on_wire:
+                while (hold := self._admission.pause_of(origin, request)) is not None:
+                    await self._wait(origin, hold)
             return await self._decider.decision(request, decision)
 
     def admit(self, request: Request, decision: Decision) -> bool:

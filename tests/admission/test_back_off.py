@@ -19,6 +19,10 @@ from tests.crawling.crawl import crawl, stat
 from tests.crawling.web import answer, robots
 from tests.waiting import settle, until
 
+QUEUES = {
+    "ours": "scrapy_rep.RobotsAwarePriorityQueue",
+    "scrapys": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+}
 PAGES = [f"/{number}" for number in range(6)]
 OK = answer(200, "x")
 
@@ -229,6 +233,26 @@ def feed_first(site):
             crawler.engine.crawl(crawler.spider.prepare(request))
 
     return feed
+
+
+@pytest_twisted.ensureDeferred
+@pytest.mark.parametrize("queue", list(QUEUES))
+async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
+    site = web.site(answer(404), paths={"/0": [refuses(429, "200"), OK]})
+    same_host, other_host = web.site(answer(404)), web.site(answer(404), host="127.0.0.2")
+    fetched = []
+
+    async def feed(crawler):
+        await until(lambda: stat(crawler, "robotstxt/back_off"))
+        for other in (same_host, other_host):
+            crawler.engine.crawl(crawler.spider.prepare(scrapy.Request(other.url("/1"))))
+        await until(lambda: other_host.targets == ["/1"])
+        fetched.extend(same_host.journal)
+        await crawler.engine.close_spider_async(reason="enough")
+
+    settings = {"SCHEDULER_PRIORITY_QUEUE": QUEUES[queue]}
+    await crawl(site.url("/0"), meanwhile=feed, settings=settings)
+    assert not fetched
 
 
 class Dropping:
