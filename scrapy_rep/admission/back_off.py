@@ -76,7 +76,7 @@ class PausedHost:
     """A host with a pause. Times are in seconds of the monotonic clock."""
 
     since: float
-    """Time of the first refusal since the host was not asked for REP_DEFER_TIMEOUT."""
+    """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
     paused_at: float
     """Begin of the last pause."""
     until: float = 0.0
@@ -225,7 +225,11 @@ class BackOff(Reason):
     async def _read(self) -> None:
         began = self._clock.monotonic()
         try:
-            for host, left in (await self._leases.pauses()).items():
+            pauses = await self._leases.pauses()
+            for host, paused in self.hosts.items():
+                if host not in pauses and paused.until <= began:
+                    paused.until = -math.inf  # another worker got an answer
+            for host, left in pauses.items():
                 if left > _CLOCK_SLACK:
                     self._adopt_pause(host, left)
                 elif host not in self.hosts:
@@ -312,7 +316,7 @@ class BackOff(Reason):
 
     def _pause_until(self, host: str, paused: PausedHost, until: float) -> None:
         now = self._clock.monotonic()
-        if now > paused.until + self._timeout:  # no request has waited for the host meanwhile
+        if now > paused.until + self._timeout:  # else a request may have waited since then
             paused.since, paused.given_up = now, False
         paused.probe, paused.until, paused.next_to_leave = None, until, -math.inf
         if not paused.given_up and until > paused.since + self._timeout + _CHECK_INTERVAL:

@@ -456,6 +456,22 @@ def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
 
 
 @pytest.mark.event_loop
+def test_refusals_before_another_worker_got_an_answer_do_not_count():
+    worker = Worker(REP_DEFER_TIMEOUT=5)
+    other = worker.beside(REP_DEFER_TIMEOUT=5)
+    for each in (worker, other):
+        each.knows_no_rules()
+    for number, status in enumerate((429, 200, 429)):
+        sent = page(number)
+        assert worker.sends(sent) is None
+        worker.answered(sent, status, 4)
+        other.reads_pauses()
+        worker.time.advance(0 if number == 2 else 4.1)
+    assert other.sends(page(3)) == (REFUSED, pytest.approx(worker.time.now + 4))
+    assert not other.back_off.is_dropping("a.example")
+
+
+@pytest.mark.event_loop
 def test_a_worker_that_meets_a_host_after_its_pause_waits_for_the_probe(worker):
     def meets():
         new = worker.beside()
