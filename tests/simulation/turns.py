@@ -142,9 +142,9 @@ class Reached:
     async def release(self, key, holder):
         await self.call("release", key, holder)
 
-    async def claim(self, key, holder, seconds, *, longer=False):
+    async def claim(self, key, holder, seconds, **only):
         world, worker = self.worker.world, self.worker
-        found, done_at = await self.call("claim", key, holder, seconds, longer=longer)
+        found, done_at = await self.call("claim", key, holder, seconds, **only)
         host = host_of_key(key)
         if host is None:
             assert holder == PAUSE, "a host has refused"
