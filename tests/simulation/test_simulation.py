@@ -12,7 +12,7 @@ from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
 from tests.simulation.world import ViolationError, simulate
 
 SEEDS = 200
-SEEDS_OF_TURNS = 500
+SEEDS_OF_TURNS = 600
 FOUND = (1116, 3920, 10363, 34545, 37965)
 """Seeds of a long run in which something did not hold: in the keeper, or in what was checked."""
 
