@@ -100,7 +100,7 @@ def describe_outages(
 
     It has the three origins whose next try is first, why they are unreachable, and the time until
     this try. ``now`` is in seconds since the epoch. A request is dropped when it has waited for
-    ``patience`` seconds; the first request is dropped in ``left`` seconds.
+    ``patience`` seconds, the first in ``left`` seconds; or sooner, if the next try is later.
     """
     soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
     named = [_origin_text(*each, now) for each in soonest[:_MAX_NAMED]]
@@ -109,7 +109,7 @@ def describe_outages(
     origins = counted(len(outages), "unreachable origin")
     return (
         f"Waiting for {origins}: {', '.join(named)}. Requests are dropped "
-        f"after {patience:g} s (REP_DEFER_TIMEOUT), the first in {max(0.0, left):.0f} s"
+        f"after at most {patience:g} s (REP_DEFER_TIMEOUT), the first within {max(0.0, left):.0f} s"
     )
 
 

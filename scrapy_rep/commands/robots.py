@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from io import TextIOWrapper
@@ -14,6 +15,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
+from scrapy_rep import stores
 from scrapy_rep.addon import Addon
 from scrapy_rep.commands.arguments import FRESH, Subcommand, usage_error
 from scrapy_rep.commands.cache import ACTIONS, CACHE
@@ -93,6 +95,7 @@ class Command(ScrapyCommand):
         if settings is None:
             raise UsageError
         settings.set("LOG_LEVEL", "ERROR", priority="spider")
+        _log_store_warnings()
         if not inside_project():
             # Outside of a project, no file must be created in the current directory.
             settings.set("REP_STORE", "memory://", priority="spider")
@@ -137,6 +140,13 @@ class Command(ScrapyCommand):
         except CrawlClosingError:
             print("the crawl ended before there was a result", file=sys.stderr)
             self.exitcode = EXIT_UNKNOWN
+
+
+def _log_store_warnings() -> None:
+    # A store that can't be used is no error of the command, but its results are not stored.
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: record.levelno == logging.WARNING)
+    logging.getLogger(stores.__name__).addHandler(handler)
 
 
 def _replace_settings(settings: BaseSettings) -> None:

@@ -58,8 +58,8 @@ def test_a_crawl_of_which_all_waits_is_not_closed_and_says_so_once(caplog):
     assert not any(scene.may_close() for _ in range(3))
     assert [text for text in caplog.messages if text.startswith("Waiting for")] == [
         f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
-        f"8 s), {A} (status 503, next try in 19 s). Requests are dropped after 60 s "
-        "(REP_DEFER_TIMEOUT), the first in 59 s"
+        f"8 s), {A} (status 503, next try in 19 s). Requests are dropped after at most 60 s "
+        "(REP_DEFER_TIMEOUT), the first within 59 s"
     ]
 
 
@@ -76,7 +76,7 @@ def test_the_line_names_three_origins_and_counts_the_others():
     outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
     line = describe_outages(outages, 1.0, 60.0, 7.0)
     named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
-    end = "Requests are dropped after 60 s (REP_DEFER_TIMEOUT), the first in 7 s"
+    end = "Requests are dropped after at most 60 s (REP_DEFER_TIMEOUT), the first within 7 s"
     assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
     # One that the memory holds no more.
     line = describe_outages([(origins[0], None)], 1.0, 60.0, 7.0)

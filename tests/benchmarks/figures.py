@@ -83,6 +83,18 @@ FIGURES = {
         ],
         {},
     ),
+    "newsites": Figure(
+        "Pages a second of sites that were never seen",
+        "latency",
+        "latency of the sites, milliseconds",
+        "pages a second",
+        [
+            Line("without robots.txt", "off", NONE),
+            Line("scrapy-rep", "ours", OURS),
+            Line("Scrapy's built-in", "built-in", THEIRS),
+        ],
+        {"xscale": "log"},
+    ),
     "rules": Figure(
         "Time for a verdict",
         "rules",

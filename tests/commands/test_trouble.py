@@ -11,7 +11,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep.commands.robots import Command
-from tests.crawling.web import HANGS
+from tests.crawling.web import HANGS, robots
 from tests.waiting import PATIENCE, wait_until
 
 ENDED = "the crawl ended before there was a result\n"
@@ -89,3 +89,12 @@ def test_the_file_of_an_override_is_read_where_it_counts(robots_command, tmp_pat
     assert (
         robots_command(*missing, "check", "--file", "robots.txt", "http://a.example/").status == 0
     )
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "plan"])
+def test_a_store_that_cannot_be_used_is_told(robots_command, web, tmp_path, command):
+    site = web.site(robots())
+    (tmp_path / "s.sqlite").mkdir()
+    run = robots_command("-s", f"REP_STORE=sqlite:///{tmp_path}/s.sqlite", command, site.url("/a"))
+    assert run.status == 0, run.err
+    assert "s.sqlite can't be used, records of robots.txt are kept in memory: " in run.err

@@ -76,7 +76,7 @@ async def none_dropped(web):
 
 async def memory(web):
     sites = [web.site(robots(RULES)) for _ in range(2)]
-    urls = [site.url(f"/{number}") for number in range(5) for site in sites]
+    urls = [site.url(f"/{number}") for number in range(20) for site in sites]
     settings = {"REP_STORE": "sqlite:///robots.sqlite", "CONCURRENT_REQUESTS": 1}
     yield await crawl(*urls, settings={**settings, "REP_MEMORY_MAX_BYTES": 1})
 
