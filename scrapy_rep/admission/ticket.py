@@ -62,6 +62,11 @@ class Grant(NamedTuple):
 DIRECT: Final = Note(Source.DIRECT)
 """The note for a request whose meta has none."""
 _AGAIN: Final = "again"
+_NOTES: Final = {
+    **{source.value: Note(source) for source in Source},
+    _AGAIN: DIRECT._replace(again=True),
+}
+"""The note of a request that was not given back, by the first value of its ticket."""
 
 
 def read_and_restore(request: Request, ticket: object) -> Note:
@@ -72,14 +77,13 @@ def read_and_restore(request: Request, ticket: object) -> Note:
     # A callback may have copied the meta of a response, with a grant.
     if not isinstance(ticket, list):
         return DIRECT
-    source, *before = ticket
-    if source == _AGAIN:
-        return DIRECT._replace(again=True)
-    put_off = False
-    if before:
-        put_off = request.priority != before[1]
-        request.dont_filter, request.priority = before
-    return Note(Source(source), bool(before), put_off)
+    note = _NOTES[ticket[0]]
+    if len(ticket) == 1:
+        return note
+    _, dont_filter, priority = ticket
+    put_off = request.priority != priority
+    request.dont_filter, request.priority = dont_filter, priority
+    return note._replace(returned=True, put_off=put_off)
 
 
 def grant_of(request: Request) -> Grant | None:
