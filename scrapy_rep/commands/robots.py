@@ -29,6 +29,7 @@ from scrapy_rep.commands.terminal import EXIT_UNKNOWN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.registry import make_unguarded_store
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.readers import closest
 
 _SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, EVIDENCE, PLAN)}
@@ -146,7 +147,7 @@ def _log_store_warnings() -> None:
     # A store that can't be used is no error of the command, but its results are not stored.
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.levelno == logging.WARNING)
-    logging.getLogger(stores.__name__).addHandler(handler)
+    LimitedLogger(stores.__name__).logger.addHandler(handler)
 
 
 def _replace_settings(settings: BaseSettings) -> None:
