@@ -124,8 +124,6 @@ class CrawlDelay(Reason):
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._limits = DelayLimits(crawler, options)
-        if not self._limits.max and not self._limits.min:
-            self.key = ""  # what sites ask does not count, and costs their requests no time
         self._dry_run = options.dry_run
         self.for_all = self._limits.min > 0 and not options.dry_run
         self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_LOGGED)

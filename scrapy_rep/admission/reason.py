@@ -88,7 +88,7 @@ class Reason:
     """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``."""
     of_host: ClassVar[bool] = False
     """Whether all origins of a host wait for the same."""
-    key: str = ""
+    key: ClassVar[str] = ""
     """The key of what ``read`` and ``term`` return; empty if the reason reads nothing."""
     for_all: bool = False
     """Whether the reason is asked about every request, not only if a site has terms or a pause."""
