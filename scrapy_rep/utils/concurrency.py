@@ -84,12 +84,6 @@ async def sleep(seconds: float) -> None:
         timer.cancel()
 
 
-def trap_cancelled(failure: Failure) -> None:
-    """Errback for tasks that no coroutine awaits: ignore a cancellation, raise other errors."""
-    if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
-        failure.raiseException()
-
-
 class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
     """When awaited, returns the result of ``coroutine``, or raises TimeoutError after ``seconds``.
 
