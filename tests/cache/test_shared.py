@@ -34,6 +34,24 @@ async def test_a_crawl_goes_on_with_what_it_shares_when_another_one_ends(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_crawl_without_delays_leaves_them_to_another_one(web):
+    site = web.site(robots(f"{RULES}Crawl-delay: 0.2\n"))
+    settings = {"REP_STORE": "memory://"}
+    inner = []
+
+    class OuterSpider(ListSpider):
+        async def parse(self, response):
+            begun = ensureDeferred(crawl(site.url("/b"), site.url("/c"), settings=settings))
+            inner.append(await maybe_deferred_to_future(begun))
+
+    await crawl(
+        site.url("/a"), settings={**settings, "REP_CRAWL_DELAY_MAX": 0}, spidercls=OuterSpider
+    )
+    assert len(site.robots_requests) == 1
+    assert inner[0].stats["robotstxt/turns"] == 2
+
+
+@pytest_twisted.ensureDeferred
 async def test_the_last_crawl_to_end_removes_the_entries(web):
     site = web.site(robots(RULES))
     settings = {"REP_STORE": "memory://"}
