@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.cache.cache import Census
+    from scrapy_rep.downloadermiddlewares.guards import (
+        RobotsTxtFetchMiddleware,
+        RobotsTxtResponseMiddleware,
+    )
     from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed, keep_from_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-    from scrapy_rep.downloadermiddlewares.robotstxt_fetch import RobotsTxtFetchMiddleware
-    from scrapy_rep.downloadermiddlewares.robotstxt_response import RobotsTxtResponseMiddleware
     from scrapy_rep.exceptions import (
         CrawlClosingError,
         RobotsTxtDisallowed,
@@ -101,9 +103,9 @@ _HOMES = {
     "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
-    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt_fetch",
+    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.guards",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
-    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt_response",
+    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.guards",
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",

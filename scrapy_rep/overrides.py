@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from scrapy.utils.conf import closest_scrapy_cfg
 
+from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -90,9 +91,9 @@ class Overrides:
     """All entries of REP_OVERRIDES. Of several that match a host, the most specific one applies."""
 
     def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
-        """Read the files of entries that have not expired. Raises OSError if a file can't be read.
+        """Read the files of entries that have not expired.
 
-        ``clock`` returns the seconds since the epoch.
+        ``clock`` returns the seconds since the epoch. Raises SettingsError if a file can't be read.
         """
         self._clock = clock
         self._by_host: dict[str, Override] = {}
@@ -104,8 +105,13 @@ class Overrides:
                 self.expired.append(entry)
                 continue
             self._by_host[entry.host] = entry
-            if entry.file is not None:
+            if entry.file is None:
+                continue
+            try:
                 self._files[entry.file] = RobotsTxt.parse(entry.body)
+            except OSError as error:
+                message = f"REP_OVERRIDES names a file that can't be read: {error}"
+                raise SettingsError(message) from None
 
     def __bool__(self) -> bool:
         return bool(self._by_host)

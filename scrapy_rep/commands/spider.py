@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from time import time
 from typing import Any, TypeVar
 
 from scrapy import Spider
@@ -13,11 +14,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.downloadermiddlewares.start_log import read_overrides
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
+from scrapy_rep.overrides import Overrides
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.clock import Clock
 
 CrawlFunction = Callable[[Crawler], Awaitable[Any]]
 
@@ -66,7 +66,7 @@ class CoroutineRunner:
         read.
         """
         try:
-            read_overrides(self.options, Clock())
+            Overrides(self.options.overrides, time)
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
         results: list[Any] = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
@@ -22,19 +23,15 @@ from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.cache.records import LookupContext
 from scrapy_rep.cache.shared import get_shared
 from scrapy_rep.decision.decider import Decider
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
-from scrapy_rep.downloadermiddlewares.override_log import OverrideLog
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
-from scrapy_rep.downloadermiddlewares.start_log import (
-    log_cannot_defer,
-    log_no_wire,
-    log_start,
-    read_overrides,
-)
+from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
@@ -46,7 +43,7 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.downloads import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger, log_further_lines
-from scrapy_rep.utils.per_crawl import add_part
+from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
 
 logger: Final = LimitedLogger(__name__)
@@ -66,70 +63,72 @@ class CrawlParts:
     Raises SettingsError if a setting is not valid, or a file that it names can't be read.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        process_request: Callable[..., Any],
+        give_back: Callable[[Request], Request],
+    ) -> None:
+        """Build the parts. The functions are methods of RobotsTxtMiddleware.
+
+        See ``DecideAgain`` and ``Wire``.
+        """
         self._crawler = crawler
         self._options = options = Options.of(crawler)
         self.scheduler_stores_requests: bool = _scheduler_stores_requests(crawler)
         self.clock: Clock = Clock()
         clock = self.clock
-        overrides = read_overrides(options, clock)
+        overrides = Overrides(options.overrides, clock.time)
         self.has_overrides: bool = bool(overrides)
         self.announcer: Announcer = Announcer(crawler)
         self.drops: Drops = Drops(crawler, self.announcer, options)
         self.override_log: OverrideLog = OverrideLog(crawler, self.announcer, overrides)
         self._shared = get_shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
-        lookups = self._lookup_context(clock, builtin)
-        cache = Cache(
-            lookups, self._shared.entries, self._send_parsed, partial(stats.count, crawler)
+        self.cache: Cache = Cache(
+            self._lookup_context(builtin),
+            self._shared.entries,
+            self._send_parsed,
+            partial(stats.count, crawler),
         )
-        decider = Decider(crawler, options, cache, overrides)
-        self.cache: Cache = cache
+        decider = Decider(crawler, options, self.cache, overrides)
         self.decider: Decider = decider
         leases = HostLeases(self._shared.store, clock)
-        self.admission: Admission = Admission(crawler, cache, decider, options, clock, leases)
-        robots = Robots(cache, decider, self.admission.holds, leases.pause_until)
+        self.admission: Admission = Admission(crawler, self.cache, decider, options, clock, leases)
         self.waiting_requests: WaitingRequests = WaitingRequests(
             crawler, decider, self.admission, clock
         )
-        self._wire: Wire | None = None
-        self.dry_run: DryRun | None = (
-            DryRun(crawler, options, cache, self.drops, self.admission, builtin, clock)
-            if builtin
-            else None
-        )
-        self._subresources = Subresources(crawler, decider, cache, options)
+        self.dry_run: DryRun | None = None
+        if builtin is not None:
+            self.dry_run = DryRun(
+                crawler, options, self.cache, self.drops, self.admission, builtin, clock
+            )
+        again = DecideAgain(crawler, decider, process_request)
+        self._wire = Wire(self.admission, self.waiting_requests, again, give_back, clock)
+        robots = Robots(self.cache, decider, self.admission.holds, leases.pause_until)
+        subresources = Subresources(crawler, decider, self.cache, options)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
-        for part in (self, self.drops, self.admission, robots, self._subresources):
+        for part in (self, self.drops, self.admission, robots, subresources, again, self._wire):
             add_part(crawler, part)
         self._watch = ClosingWatch(crawler, self._close)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
-    def install_when_opened(self, wire: Wire) -> None:
-        """Install ``wire`` when the spider is opened, as the downloader exists then."""
-        self._wire = wire
-
-    def _lookup_context(self, clock: Clock, builtin: BuiltIn | None) -> LookupContext:
-        options = self._options
+    def _lookup_context(self, builtin: BuiltIn | None) -> LookupContext:
+        crawler, options, clock = self._crawler, self._options, self.clock
+        store_error_body = None if builtin is None else builtin.store_error_body
+        most = options.concurrent_fetches or concurrent_requests(crawler.settings)
         return LookupContext(
             policy=options.policy,
             store=self._shared.store,
-            fetch=Fetcher(
-                self._crawler,
-                options,
-                self._verdict_on_hop,
-                builtin.store_error_body if builtin else None,
-            ).fetch,
+            fetch=Fetcher(crawler, options, self._verdict_on_hop, store_error_body).fetch,
             send_record=self.announcer.send_record,
             clock=clock,
             jitter=random.random,
-            limit=LookupLimit(
-                options.concurrent_fetches or concurrent_requests(self._crawler.settings), clock
-            ),
+            limit=LookupLimit(most, clock),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
-            spider=self._crawler.spider,
+            spider=crawler.spider,
         )
 
     def _spider_opened(self) -> None:
@@ -137,13 +136,14 @@ class CrawlParts:
         self._watch.start()
         if not self.admission.has_queue:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
-        log_start(self._crawler, self._options, self.decider)
-        if self.admission.cannot_defer:
-            log_cannot_defer(self._crawler)
-        if self._wire is not None:
-            self._wire.install(self._crawler)
-            if not self._wire.is_installed:
-                log_no_wire(self._crawler)
+        self._wire.install(self._crawler)  # the downloader exists now
+        log_start(
+            self._crawler,
+            self._options,
+            self.decider,
+            can_defer=not self.admission.cannot_defer,
+            has_wire=self._wire.is_installed,
+        )
         self.override_log.log_expired()
         remove_connection_limits(self._crawler)
 
@@ -161,7 +161,8 @@ class CrawlParts:
     async def _spider_closed(self) -> None:
         self._watch.stop()
         self._close()
-        self._subresources.close()
+        for part in (Subresources, DecideAgain, Wire):  # a browser may still ask each crawl
+            remove_part(self._crawler, part)
         self.drops.log_summary()
         if self.dry_run is not None:
             self.dry_run.log_summary()

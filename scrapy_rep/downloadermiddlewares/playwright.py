@@ -19,7 +19,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.per_crawl import parts_of_all_crawls, remove_part
+from scrapy_rep.utils.per_crawl import parts_of_all_crawls
 from scrapy_rep.utils.text import printable, printable_request, without_credentials
 
 Answer = tuple[str, dict[str, Any]]
@@ -89,10 +89,6 @@ class Subresources:
         self._cache = cache
         self._aborts_unknown = options.subresources_unknown == "abort"
         self._dry_run = options.dry_run
-
-    def close(self) -> None:
-        """Remove this object from the parts of the crawl, so that it decides no more."""
-        remove_part(self._crawler, Subresources)
 
     def decide_to_abort(self, url: str, page: Request | None = None) -> bool:
         """Return whether ``url`` must not be fetched for ``page``, without waiting.

@@ -12,7 +12,7 @@ import math
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Final
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
@@ -32,19 +32,17 @@ from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.decision.usage import Judgement, store_judgement
 from scrapy_rep.downloadermiddlewares.actions import ACTIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
-from scrapy_rep.downloadermiddlewares.decide_again import CLOSING, DecideAgain
-from scrapy_rep.downloadermiddlewares.start_log import (
+from scrapy_rep.downloadermiddlewares.decide_again import CLOSING
+from scrapy_rep.downloadermiddlewares.settings_log import (
     check_middleware_orders,
     describe_why_not_obeyed,
 )
-from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
@@ -70,32 +68,19 @@ class RobotsTxtMiddleware:
             raise NotConfigured(describe_why_not_obeyed(crawler.settings))
         check_middleware_orders(crawler)
         self._crawler = crawler
-        parts = CrawlParts(crawler)
-        self._announcer = parts.announcer
-        self._drops = parts.drops
-        self._override_log = parts.override_log
+        self._parts = parts = CrawlParts(crawler, self.process_request, self._give_back_or_drop)
+        self.decider: Decider = parts.decider
+        self.admission: Admission = parts.admission
         self._cache = parts.cache
+        self._waiting = parts.waiting_requests
         self._dry_run = parts.dry_run
-        self._scheduler_stores_requests = parts.scheduler_stores_requests
+        # Read for each request.
+        self._announcer = parts.announcer
         self._time = parts.clock.time
         self._checks_all = (
             parts.dry_run is not None or parts.has_overrides or parts.admission.asks_for_all
         )
-        self._back_off = parts.admission.back_off
         self._paused_hosts = parts.admission.paused_hosts
-        self.decider: Decider = parts.decider
-        """Decides whether a request is allowed."""
-        self.admission: Admission = parts.admission
-        """Decides whether a request may leave."""
-        self._waiting = parts.waiting_requests
-        self._again = DecideAgain(crawler, self.decider, self.process_request)
-        wire = Wire(
-            parts.admission, self._waiting, self._again, self._give_back_or_drop, parts.clock
-        )
-        parts.install_when_opened(wire)
-        for part in (self._again, wire):
-            add_part(crawler, part)
-        crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -147,7 +132,7 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
-        self._override_log.count(request, decision.override, again=note.returned)
+        self._parts.override_log.count(request, decision.override, again=note.returned)
         situation = self._situation_of(request, decision, note)
         action = ACTIONS[situation][note.source]
         if action is Action.WAIT:
@@ -185,7 +170,7 @@ class RobotsTxtMiddleware:
         self, request: Request, decision: Decision, note: Note, *, is_admitted: bool
     ) -> Situation:
         host = "" if decision.origin is None else decision.origin.host
-        if self._back_off.is_dropping(host):
+        if self.admission.back_off.is_dropping(host):
             return Situation.REFUSED
         if (
             is_admitted
@@ -207,7 +192,7 @@ class RobotsTxtMiddleware:
         """
         action = ACTIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
-            action is Action.GIVE_BACK_IF_KEPT and self._scheduler_stores_requests
+            action is Action.GIVE_BACK_IF_KEPT and self._parts.scheduler_stores_requests
         ):
             return self._return_to_scheduler(request)
         verdict = decision.verdict
@@ -217,16 +202,13 @@ class RobotsTxtMiddleware:
             self._let_pass(request, decision, verdict, note)
             return None
         if situation is Situation.REFUSED:
-            raise self._back_off.drop(request)
+            raise self.admission.back_off.drop(request)
         decision.mark_entry_used()
         if decision.origin is not None:
             self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        verdict = verdict.with_origin(decision.origin)
-        if decision.usage is not None:
-            raise self._drop_for_usage(request, verdict, decision.usage)
-        raise self._drop(request, verdict)
+        raise self._drop(request, verdict.with_origin(decision.origin), decision.usage)
 
     async def _wait(
         self, request: Request, decision: Decision, note: Note, situation: Situation
@@ -292,7 +274,7 @@ class RobotsTxtMiddleware:
 
         Raises RobotsTxtDisallowed while the crawl closes, if no scheduler stores the request.
         """
-        if self._cache.closing and not self._scheduler_stores_requests:
+        if self._cache.closing and not self._parts.scheduler_stores_requests:
             raise self._drop(request, CLOSING.with_origin(origin_of(request.url)))
         return self._return_to_scheduler(request)
 
@@ -336,20 +318,14 @@ class RobotsTxtMiddleware:
             raise self._drop(request, _ERROR) from error
         store_grant(request, request.url, None)
 
-    def _drop(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._drops.log(request, verdict)
-        return RobotsTxtDisallowed(verdict)
-
-    def _drop_for_usage(
-        self, request: Request, verdict: Verdict, usage: Judgement
-    ) -> RobotsUsageDisallowed:
-        self._drops.log(request, verdict, usage=usage)
+    def _drop(
+        self, request: Request, verdict: Verdict, usage: Judgement | None = None
+    ) -> RobotsTxtDisallowed:
+        self._parts.drops.log(request, verdict, usage=usage)
+        if usage is None:
+            return RobotsTxtDisallowed(verdict)
         self.decider.usage.count(request, usage)
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
-
-    def _spider_closed(self) -> None:
-        remove_part(self._crawler, DecideAgain)
-        remove_part(self._crawler, Wire)
 
 
 async def _completed(request: Request) -> Request:

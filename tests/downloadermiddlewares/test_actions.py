@@ -21,11 +21,12 @@ from scrapy_rep import (
 from scrapy_rep.admission.ticket import Source, copy_for_scheduler, grant_of, store_source
 from scrapy_rep.downloadermiddlewares.actions import ACTIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
+from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.per_crawl import get_part
+from scrapy_rep.utils.per_crawl import get_part, remove_part
 from tests.waiting import settle
 
 # As it was decided on, by hand: nothing of it is read from the code.
@@ -132,7 +133,7 @@ class Scene:
         self.middleware = RobotsTxtMiddleware.from_crawler(self.crawler)
         self.parts = get_part(self.crawler, CrawlParts)
         # Browsers of later tests are asked about by all crawls of the process.
-        self.parts._subresources.close()
+        remove_part(self.crawler, Subresources)
         self.admission = self.middleware.admission
         if self.parts.dry_run is not None:
             self.parts.dry_run._builtin_allows = not_known

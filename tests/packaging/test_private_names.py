@@ -25,10 +25,10 @@ ALLOWED = {
     ("decision/handlers.py", "_make_request"): "the same",
     ("decision/handlers.py", "scrapy.core.downloader.handlers._httpx"): "which library it uses",
     (
-        "downloadermiddlewares/robotstxt_fetch.py",
+        "downloadermiddlewares/guards.py",
         "_auth_proxy",
     ): "what HttpProxyMiddleware notes of the proxy",
-    ("downloadermiddlewares/robotstxt_fetch.py", "_scheme_proxy"): "the same",
+    ("downloadermiddlewares/guards.py", "_scheme_proxy"): "the same",
     ("scheduler/redis_queue.py", "_decode_request"): "how a queue of scrapy-redis reads a request",
     ("fetch/fetcher.py", "_auth_proxy"): "robots.txt goes by the proxy of the page",
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",

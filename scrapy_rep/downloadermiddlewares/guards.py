@@ -1,11 +1,11 @@
-"""The downloader middleware closest to the downloader.
+"""The downloader middlewares that are closest to the downloader, and closest to the engine.
 
-It protects requests for robots.txt from other middlewares: it removes what they have added, and
-raises the response as an exception, ``Received``. No other middleware handles the exception, so the
-fetcher gets the response unchanged.
+The one closest to the downloader protects requests for robots.txt from other middlewares: it
+removes what they have added, and raises the response as an exception, ``Received``. No other
+middleware handles the exception, so the fetcher gets the response unchanged. It also gives back
+requests that the wire doesn't send now.
 
-It also gives back requests that the wire doesn't send now, and checks the URL of a response, if the
-download handler has followed a redirect itself.
+Both decide on the URL of a response that is not that of its request.
 """
 
 from __future__ import annotations
@@ -44,9 +44,22 @@ _CONDITIONAL: Final = (
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 _FOLLOWED: Final = "its download handler followed a redirect"
+_CHANGED: Final = "another middleware has changed its URL"
 
 
-class RobotsTxtFetchMiddleware:
+class _Guard:
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware. Raises NotConfigured if ROBOTSTXT_OBEY is false."""
+        return cls(crawler)
+
+
+class RobotsTxtFetchMiddleware(_Guard):
     """The downloader middleware closest to the downloader: its order must be the highest.
 
     A response is checked if its URL is not that of the request, because its download handler has
@@ -58,17 +71,11 @@ class RobotsTxtFetchMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            raise NotConfigured
-        self._crawler = crawler
+        super().__init__(crawler)
         self._refusals = Refusals(crawler)
         crawler.signals.connect(self._refusals.log_summary, signals.spider_closed)
-        self._found: Wire | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware. Raises NotConfigured if ROBOTSTXT_OBEY is false."""
-        return cls(crawler)
+        # RobotsTxtMiddleware was created before, as its order is lower; None if it is not in use.
+        self._wire = get_part(crawler, Wire)
 
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
@@ -133,11 +140,8 @@ class RobotsTxtFetchMiddleware:
         return None
 
     def _downloader_stats(self) -> DownloaderStats | None:
-        """Return Scrapy's DownloaderStats; None if the crawl doesn't use it.
-
-        DownloaderStats doesn't receive the exceptions that are raised here. It is called directly,
-        so that it counts the end of each request for robots.txt, too.
-        """
+        # It doesn't receive the exceptions that are raised here. It is called directly, so that it
+        # counts the end of each request for robots.txt, too.
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
     def _credentials_domain(self) -> str | None:
@@ -145,13 +149,6 @@ class RobotsTxtFetchMiddleware:
         named = getattr(self._crawler.spider, "http_auth_domain", None)
         domain: str | None = named or self._crawler.settings.get("HTTPAUTH_DOMAIN")
         return domain
-
-    @property
-    def _wire(self) -> Wire | None:
-        """The wire; None if RobotsTxtMiddleware is not in use."""
-        if self._found is None:
-            self._found = get_part(self._crawler, Wire)
-        return self._found
 
     async def _check_redirect(
         self, again: DecideAgain, request: Request, response: Response
@@ -163,6 +160,27 @@ class RobotsTxtFetchMiddleware:
         if checked is response:
             store_grant(request, response.url, None)
         return checked
+
+
+class RobotsTxtResponseMiddleware(_Guard):
+    """The downloader middleware closest to the engine: its order must be the lowest.
+
+    A response is checked again if another middleware has changed its URL. A middleware for a web
+    service may do this, for example, if the service has followed a redirect.
+    """
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Awaitable[Request | Response]:
+        """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
+
+        Raises RobotsTxtDisallowed if the URL of ``response`` is disallowed.
+        """
+        ticket = request.meta.pop(TICKET_KEY, None)
+        url = ticket[0] if isinstance(ticket, tuple) else request.url
+        if response.url == url or (again := get_part(self._crawler, DecideAgain)) is None:
+            return response
+        return again.check_response_url(request, response, _CHANGED)
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:

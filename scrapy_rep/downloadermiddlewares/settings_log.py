@@ -1,0 +1,198 @@
+"""Checks of the settings, and log lines about them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from operator import gt, lt
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
+from scrapy.utils.project import inside_project
+from scrapy.utils.python import global_object_name
+
+from scrapy_rep import stats
+from scrapy_rep.decision.decider import Decider
+from scrapy_rep.downloadermiddlewares.guards import (
+    RobotsTxtFetchMiddleware,
+    RobotsTxtResponseMiddleware,
+)
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.overrides import Override, Overrides
+from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.product_tokens import is_product_token
+from scrapy_rep.settings import Options, unknown_settings
+from scrapy_rep.signals import Announcer, robotstxt_overridden
+from scrapy_rep.stores import registry
+from scrapy_rep.utils.log import LimitedLogger
+
+logger: Final = LimitedLogger(__name__)
+
+_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+_SCRAPYS_TOKENS: Final = ("Scrapy",)
+"""The product tokens of Scrapy's default User-Agent."""
+
+
+def describe_why_not_obeyed(settings: BaseSettings) -> str:
+    """Return a message that names the setting because of which robots.txt is not obeyed."""
+    priority = settings.getpriority("ROBOTSTXT_OBEY")
+    where = next((name for name, n in SETTINGS_PRIORITIES.items() if n == priority), priority)
+    return (
+        "robots.txt is not obeyed, because ROBOTSTXT_OBEY is "
+        f"{settings['ROBOTSTXT_OBEY']!r} in the {where} settings"
+    )
+
+
+def log_start(
+    crawler: Crawler, options: Options, decider: Decider, *, can_defer: bool, has_wire: bool
+) -> None:
+    """Log how robots.txt is obeyed, in one line, and hints at settings that look like mistakes."""
+    tokens = decider.tokens.default()
+    changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
+    extra = {"spider": crawler.spider}
+    logger.info(
+        "%s robots.txt as %s, records in %s%s",
+        "Reading" if options.dry_run else "Obeying",
+        ", ".join(map(ascii, tokens)) or "'*' (no product token)",
+        _place_of_store(options.store),
+        "".join(f", {name}={value!r}" for name, value in changed.items()),
+        extra=extra,
+    )
+    for warning in _warnings(crawler, options, decider, tokens):
+        logger.warning(warning, extra=extra)
+    if options.tokens is None and tokens == _SCRAPYS_TOKENS:
+        logger.info(
+            "The product token is 'Scrapy', the name in Scrapy's default User-Agent. To name "
+            "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'",
+            extra=extra,
+        )
+    if not can_defer:
+        logger.info(
+            "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
+            "scheduler does not defer them. To defer them, set SCHEDULER_PRIORITY_QUEUE to "
+            "'scrapy_rep.RobotsAwarePriorityQueue' or, with scrapy-redis, SCHEDULER_QUEUE_CLASS to "
+            "'scrapy_rep.RobotsAwareRedisQueue'",
+            extra=extra,
+        )
+    if not has_wire:
+        logger.warning(
+            "The downloader has no download_request_async: the delays and pauses of sites are "
+            "checked in the last downloader middleware, before requests wait in their download "
+            "slots",
+            extra=extra,
+        )
+
+
+def _place_of_store(uri: str) -> str:
+    name, path = registry.display_name(uri), registry.path_of(uri)
+    is_here = path is not None and not inside_project() and str(path) not in uri
+    return f"{name} (outside of a project, in the current directory)" if is_here else name
+
+
+def _warnings(
+    crawler: Crawler, options: Options, decider: Decider, tokens: tuple[str, ...]
+) -> Iterator[str]:
+    if options.dry_run:
+        yield (
+            "Dry run: all requests are sent. No Crawl-delay is kept, and no pause after status 429 "
+            "or 503"
+        )
+    if not tokens:
+        yield (
+            "The User-Agent contains no product token, so only the '*' groups of robots.txt "
+            "apply. Set ROBOTSTXT_USER_AGENT or USER_AGENT"
+        )
+    for token in tokens:
+        if not is_product_token(token):
+            yield (
+                f"{token!a} is not a valid product token: RFC 9309 §2.2.1 allows only letters, '_' "
+                "and '-'. Set ROBOTSTXT_USER_AGENT"
+            )
+    if crawler.settings.get("REP_USAGE_ACTION") and not decider.usage.purposes:
+        yield (
+            f"REP_USAGE_ACTION is {options.usage_action!a}, but no purposes are declared: it "
+            "affects only requests with purposes in their meta. Set REP_PURPOSES"
+        )
+    if options.max_size < limits.MAX_BODY_BYTES:
+        yield (
+            f"REP_MAX_SIZE is {options.max_size}: RFC 9309 §2.5 asks for at least 500 KiB "
+            f"({limits.MAX_BODY_BYTES})"
+        )
+    second = crawler.get_downloader_middleware(BuiltInMiddleware)
+    if second is not None:
+        yield (
+            "DOWNLOADER_MIDDLEWARES has another middleware for robots.txt, which fetches each "
+            f"file again and drops requests, too: {global_object_name(type(second))}. Remove it, "
+            "or base it on scrapy_rep.RobotsTxtMiddleware"
+        )
+    yield from unknown_settings(crawler.settings)
+
+
+def check_middleware_orders(crawler: Crawler) -> None:
+    """Check the orders of the first and the last downloader middleware.
+
+    Raises SettingsError if RobotsTxtFetchMiddleware is missing, or another middleware has at least
+    its order, or if another middleware has at most the order of RobotsTxtResponseMiddleware.
+    """
+    orders = {
+        load_object(path): order
+        for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()
+        if order is not None
+    }
+    for cls, where, is_beyond in (
+        (RobotsTxtFetchMiddleware, "beyond", gt),
+        (RobotsTxtResponseMiddleware, "below", lt),
+    ):
+        takes = f"scrapy_rep.{cls.__name__} at an order {where} all others"
+        ours = [each for each in orders if isinstance(each, type) and issubclass(each, cls)]
+        if not ours and cls is RobotsTxtFetchMiddleware:
+            raise SettingsError(
+                "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
+                f"{takes}, too: ADDONS = {{'scrapy_rep.Addon': 500}} sets all"
+            )
+        for component in orders.keys() - ours if ours else ():
+            order = orders[ours[0]]
+            if not is_beyond(order, orders[component]):
+                raise SettingsError(
+                    f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "
+                    f"{global_object_name(component)} at {orders[component]}: it takes {takes}"
+                )
+
+
+class OverrideLog:
+    """Logs and counts the overrides that apply, and sends the signal about them."""
+
+    def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
+        self._crawler = crawler
+        self._announcer = announcer
+        self._overrides = overrides
+        self._used: set[Override] = set()
+
+    def count(self, request: Request, override: Override | None, *, again: bool) -> None:
+        """Count that ``override`` applies to ``request``, and send the signal; log its first use.
+
+        ``again`` is true if the request was given back to the scheduler before: an override with
+        product tokens has been counted then. Overrides that have expired are logged first.
+        """
+        self.log_expired()
+        if override is None or (again and override.tokens):
+            return
+        stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
+        if override not in self._used:
+            self._used.add(override)
+            self._log(logging.INFO, "Override in use: %a", str(override))
+        self._announcer.send(robotstxt_overridden, request=request, override=override)
+
+    def log_expired(self) -> None:
+        """Warn once about each override that has expired."""
+        message = "Override expired at %s, robots.txt is obeyed again: %a"
+        while self._overrides.expired:
+            override = self._overrides.expired.pop()
+            self._log(logging.WARNING, message, override.until_text, str(override))
+
+    def _log(self, level: int, message: str, *values: str) -> None:
+        logger.log(level, message, *values, extra={"spider": self._crawler.spider})
