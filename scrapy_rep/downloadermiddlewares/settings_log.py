@@ -194,5 +194,5 @@ class OverrideLog:
             override = self._overrides.expired.pop()
             self._log(logging.WARNING, message, override.until_text, str(override))
 
-    def _log(self, level: int, message: str, *values: str) -> None:
+    def _log(self, level: int, message: str, *values: str | None) -> None:
         logger.log(level, message, *values, extra={"spider": self._crawler.spider})
