@@ -16,16 +16,17 @@ from scrapy import Request
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.entry import Entry, TdmEntry
 from scrapy_rep.cache.lookup_limit import Permit
 from scrapy_rep.cache.records import LookupContext, Records
 from scrapy_rep.cache.shared_lookups import Done, SharedLookups
-from scrapy_rep.cache.tdmrep import TdmrepCache
-from scrapy_rep.protocol.origin import ROBOTSTXT, Origin
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH, TdmRules
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
@@ -37,6 +38,8 @@ logger: Final = LimitedLogger(__name__)
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
 REP_MEMORY_MAX_BYTES."""
+_TDMREP_DISALLOWED: Final = TdmRules.unread(f"robots.txt disallows {TDMREP_PATH}")
+_NO_TDMREP: Final = TdmRules(b"[]")
 _MAX_ROUTE_FAILURES: Final = 10_000
 """Maximum number of entries that only this crawl uses (``_route_failures``)."""
 
@@ -96,6 +99,10 @@ class Cache:
         self.terms_in: Callable[[RobotsTxt, Tokens], Mapping[str, Any]] = lambda *_: {}
         """Returns what a robots.txt asks of crawlers beside its rules, such as a delay. The
         admission sets it, for all crawls of the process to the same."""
+        self.lacks_tdmrep: Callable[[Origin, Callable[[], Request]], bool] = lambda *_: False
+        """Returns whether a request to an origin, which the second argument returns, needs a
+        tdmrep.json that is not in memory. The decider sets it."""
+        self._tdmrep: BoundedCache[Origin, TdmEntry] = BoundedCache(max_bytes=entries.max_bytes)
         self._parsed = parsed
         self._count = count
         self._time = context.clock.time
@@ -106,9 +113,7 @@ class Cache:
         self._lookups: SharedLookups[_LookupResult] = SharedLookups(
             self._look_up, self._store_and_send_parsed, context.limit
         )
-        self._records = Records(context, ROBOTSTXT, self.known_entry, count)
-        self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
-        """The cache of the rules in tdmrep.json (usage preferences)."""
+        self._records = Records(context, count)
 
     @property
     def closing(self) -> bool:
@@ -139,6 +144,31 @@ class Cache:
             if own is not None and own.is_valid(now):
                 return own
         return entry if entry is not None and entry.is_valid(now) else None
+
+    def known_tdm_rules(
+        self, origin: Origin | None, entry: Entry, tokens: Tokens
+    ) -> TdmRules | None:
+        """Return the rules in the tdmrep.json of ``origin``; None if a lookup is necessary.
+
+        ``entry`` has the rules in the robots.txt of ``origin``. If these disallow tdmrep.json, the
+        file is not fetched, and what it reserves is unknown. It is also unknown, until the next
+        try, if the file is unreachable.
+        """
+        if origin is None or origin.scheme == "ftp":
+            return _NO_TDMREP
+        verdict = entry.verdict(TDMREP_PATH, tokens)
+        if verdict is not None and not verdict.allowed:
+            return _TDMREP_DISALLOWED
+        entry.tdmrep = found = self._known_tdmrep(origin)
+        return None if found is None else found.rules
+
+    def has_tdmrep(self, origin: Origin) -> bool:
+        """Return whether the tdmrep.json of ``origin`` is in memory, and valid."""
+        return self._known_tdmrep(origin) is not None
+
+    def _known_tdmrep(self, origin: Origin) -> TdmEntry | None:
+        found = self._tdmrep.get(origin)
+        return found if found is not None and found.is_valid(self._time()) else None
 
     def has_failed_on_route(self, origin: Origin) -> bool:
         """Return whether the last fetch for ``origin`` shows nothing about the origin itself.
@@ -183,7 +213,7 @@ class Cache:
 
     async def record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
-        return await self._records.stored(origin)
+        return await self._records.stored(SiteFile(origin))
 
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
@@ -191,7 +221,7 @@ class Cache:
         Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
         is not put in memory: this is left to a lookup, which also announces the record.
         """
-        record = await self._records.valid(origin)
+        record = await self._records.valid(SiteFile(origin))
         if record is None:
             return None
         access = self._policy.access(record, self._time())
@@ -216,25 +246,27 @@ class Cache:
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self._lookups.close()
-        self.tdmrep.close()
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
         await self._lookups.finish()
         await self._records.finish()
-        await self.tdmrep.finish()
 
     async def _look_up(
         self, origin: Origin, tokens: Tokens, page: Request, permit: Permit | None
     ) -> _LookupResult:
         try:
             asked = self._time()
-            record = await self._records.find(origin, page, permit)
+            record = await self._records.find(SiteFile(origin), page, permit)
             if self._entries.evicted and self._began <= record.last.evidence.at < asked:
                 self._count_memory_miss()
             known = self.known_entry(origin)
             is_known = known is not None and known.start == record.last.evidence.at
             entry, robots = self.put_record(origin, record, tokens)
+            if self.lacks_tdmrep(origin, lambda: page):
+                # Its lease may end while tdmrep.json is fetched.
+                await self._records.store_fetched(SiteFile(origin))
+                await self._look_up_tdmrep(origin, page)
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
                 raise
@@ -245,6 +277,11 @@ class Cache:
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         is_new = robots is not None and record.copy is record.last and not is_known
         return _LookupResult(entry, robots, is_new)
+
+    async def _look_up_tdmrep(self, origin: Origin, page: Request) -> None:
+        record = await self._records.find(SiteFile(origin, TDMREP_PATH), page, None)
+        entry = TdmEntry(record, self._policy.access(record, self._time()))
+        self._tdmrep.put(origin, entry, entry.rules.nbytes)
 
     def _count_memory_miss(self) -> None:
         """Count a lookup of an origin whose entry was evicted from memory."""
@@ -264,7 +301,8 @@ class Cache:
     async def _store_and_send_parsed(
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
-        await self._records.store_fetched(origin)
+        for file in (SiteFile(origin), SiteFile(origin, TDMREP_PATH)):
+            await self._records.store_fetched(file)
         # The signal is sent only now, when no request waits for the lookup: a handler of the signal
         # may itself wait for requests to this origin.
         if found is not None and found.robots is not None and found.is_new:

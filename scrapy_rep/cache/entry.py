@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
+from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdict
 
@@ -49,6 +53,27 @@ class Validity:
         """Return whether the file is valid at ``now``, for any page or only for its first."""
         end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
         return self.start <= now < end
+
+
+class TdmEntry(Validity):
+    """The rules in the tdmrep.json of an origin."""
+
+    __slots__ = ("rules",)
+
+    def __init__(self, record: Record, access: Access) -> None:
+        super().__init__(access, unused=True)
+        evidence = record.last.evidence
+        self.rules: TdmRules
+        if access.copy is not None:
+            self.rules = TdmRules(access.copy.body)
+        elif (
+            isinstance(record.last, Unavailable)
+            and evidence.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
+            and evidence.error is None
+        ):
+            self.rules = TdmRules(b"[]")
+        else:
+            self.rules = TdmRules.unread(evidence.summary)
 
 
 class Entry(Validity):

@@ -18,7 +18,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
@@ -72,41 +72,29 @@ class LookupContext:
 
 
 class Records:
-    """Finds the records of robots.txt or tdmrep.json: in the store, or else by a fetch."""
+    """Finds the records of robots.txt and tdmrep.json: in the store, or else by a fetch."""
 
-    def __init__(
-        self,
-        context: LookupContext,
-        path: str,
-        known: Callable[[Origin], object],
-        count: Callable[[str], None],
-    ) -> None:
-        """``path`` is the path of the file at each origin.
-
-        ``known`` returns None if the file of an origin is not in memory. ``count`` is called with
-        the name of a stat to increase.
-        """
+    def __init__(self, context: LookupContext, count: Callable[[str], None]) -> None:
+        """``count`` is called with the name of a stat about robots.txt to increase."""
         self._policy = context.policy
         self._store = context.store
         self._clock = context.clock
         self._limit = context.limit
         self._context = context
-        self._path = path
-        self._known = known
         self._count = count
         self._claims = 0
         self._began = context.clock.time()
         self._log = LookupLog(self._policy, self._began, context.spider)
         self._background = Background()
-        self._being_stored: dict[Origin, tuple[Record, str]] = {}
+        self._being_stored: dict[SiteFile, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
-        self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
+        self._unstored: BoundedCache[SiteFile, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
         """Records of fetches that failed on the route, for example at a proxy, or were redirected
         to a disallowed URL. They are not stored, because the fetch of another worker, with another
         proxy or other rules, may succeed."""
 
-    async def find(self, origin: Origin, page: Request, permit: Permit | None) -> Record:
-        """Return a valid record of ``origin``: from the store, from memory, or after a fetch.
+    async def find(self, file: SiteFile, page: Request, permit: Permit | None) -> Record:
+        """Return a valid record of ``file``: from the store, from memory, or after a fetch.
 
         ``page`` is the request that waits for the record. ``permit`` is None if none was free.
         """
@@ -117,52 +105,52 @@ class Records:
         try:
             permit = permit or await self._limit.acquire()
             # In one call, the record, or the lease to fetch a file that has no record.
-            held, found = await self._claim(origin, holder, if_new=True)
+            held, found = await self._claim(file, holder, if_new=True)
             while True:
                 if self._is_fresh(found.record):
-                    return self._report_stored(origin, found.record, page)
-                unstored = self._unstored.get(origin)
+                    return self._report_stored(found.record, page)
+                unstored = self._unstored.get(file)
                 if self._is_fresh(unstored):
                     return unstored
                 impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
                 if held or impatient:
-                    record = await self._fetch(origin, found.record, page)
+                    record = await self._fetch(file, found.record, page)
                     # The lease ends when the record is stored.
-                    held = not self._keep(origin, record, holder) and held
+                    held = not self._keep(record, holder) and held
                     return record
                 if found.holder is None:
-                    held, found = await self._claim(origin, holder)
+                    held, found = await self._claim(file, holder)
                     if held or self._is_fresh(found.record):
                         continue
                 # Another worker fetches the file. It stores the record at the end.
-                if pause == _POLL:
+                if pause == _POLL and file.is_robotstxt:
                     self._count(stats.STORE_WAITED)
                 permit.release()
                 await sleep(pause)
                 pause = min(_POLL_MAX, pause * _POLL_GROWTH)
-                found = await self._get_from_store(origin)
+                found = await self._get_from_store(file)
                 permit = await self._limit.acquire()
         finally:
             if permit is not None:
                 permit.release()
             if held:
                 # So that other workers don't wait until it ends.
-                self._background.start(self._release(self._file(origin).key, holder))
+                self._background.start(self._release(file.key, holder))
 
-    async def valid(self, origin: Origin) -> Record | None:
-        """Return the last record of ``origin`` if it is valid; else None. Nothing is fetched."""
-        record = await self.stored(origin)
+    async def valid(self, file: SiteFile) -> Record | None:
+        """Return the last record of ``file`` if it is valid; else None. Nothing is fetched."""
+        record = await self.stored(file)
         return record if self._is_fresh(record) else None
 
-    async def stored(self, origin: Origin) -> Record | None:
-        """Return the last record of ``origin``, or None. Nothing is fetched.
+    async def stored(self, file: SiteFile) -> Record | None:
+        """Return the last record of ``file``, or None. Nothing is fetched.
 
         The record comes from the store; or from memory, if it is not stored yet, or is one of the
         records that are never stored (``_unstored``).
         """
-        if origin in self._being_stored:
-            return self._being_stored[origin][0]
-        return self._newer_record(origin, (await self._get_from_store(origin)).record)
+        if file in self._being_stored:
+            return self._being_stored[file][0]
+        return self._newer_record(file, (await self._get_from_store(file)).record)
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
@@ -172,41 +160,42 @@ class Records:
         now = self._clock.time()
         return record is not None and not self._policy.is_due(record, now, self._began)
 
-    def _report_stored(self, origin: Origin, record: Record, page: Request) -> Record:
+    def _report_stored(self, record: Record, page: Request) -> Record:
         """Count, log and announce that ``record`` was found in the store; return it."""
-        self._count(stats.STORE_FOUND)
-        self._unstored.discard(origin)
+        if record.file.is_robotstxt:
+            self._count(stats.STORE_FOUND)
+        self._unstored.discard(record.file)
         self._log.log_stored_outage(record, self._clock.time())
         self._context.send_record(record, record, page)
         return record
 
-    def _newer_record(self, origin: Origin, stored: Record | None) -> Record | None:
-        unstored = self._unstored.get(origin)
+    def _newer_record(self, file: SiteFile, stored: Record | None) -> Record | None:
+        unstored = self._unstored.get(file)
         if unstored is None or (
             stored is not None and unstored.last.evidence.at < stored.last.evidence.at
         ):
             return stored
         return unstored
 
-    async def _get_from_store(self, origin: Origin) -> RecordAndLease:
+    async def _get_from_store(self, file: SiteFile) -> RecordAndLease:
         try:
-            return await self._store.get(self._file(origin).key)
+            return await self._store.get(file.key)
         except StoreError as error:
-            logger.debug("The store has no record of %s: %s", origin, error)
+            logger.debug("The store has no record of %s: %s", file, error)
             return RecordAndLease(None, None)
 
     async def _claim(
-        self, origin: Origin, holder: str, *, if_new: bool = False
+        self, file: SiteFile, holder: str, *, if_new: bool = False
     ) -> tuple[bool, RecordAndLease]:
-        """Claim the lease of the file of ``origin``; return whether ``holder`` has it.
+        """Claim the lease of ``file``; return whether ``holder`` has it.
 
         With ``if_new``, the lease is only claimed if the store has no record.
         """
-        key, seconds = self._file(origin).key, self._context.lease
+        key, seconds = file.key, self._context.lease
         try:
             found = await self._store.claim(key, holder, seconds, if_new=if_new)
         except StoreError as error:
-            logger.debug("No lease of %s: %s", origin, error)
+            logger.debug("No lease of %s: %s", file, error)
             found = RecordAndLease(None, Lease(holder, seconds))
         except BaseException:
             # It may have been claimed nevertheless.
@@ -214,44 +203,43 @@ class Records:
             raise
         return found.holder == holder, found
 
-    def _keep(self, origin: Origin, record: Record, holder: str) -> bool:
+    def _keep(self, record: Record, holder: str) -> bool:
         """Keep a record that was fetched; return whether ``store_fetched`` will store it."""
         if not record.of_origin:
             # The record is not stored, because the fetch of another worker may succeed. The last
             # good copy remains in the store, and isn't needed in memory.
-            self._unstored.put(origin, replace(record, copy=None))
+            self._unstored.put(record.file, replace(record, copy=None))
             return False
-        self._unstored.discard(origin)
-        self._being_stored[origin] = record, holder
-        other = _final_origin_of(record.last, self._path)
-        if other is not None and self._known(other) is None:
+        self._unstored.discard(record.file)
+        self._being_stored[record.file] = record, holder
+        other = _final_file_of(record)
+        if other is not None:
             self._background.start(self._store_for_other(other, record.last))
         return True
 
-    async def _fetch(self, origin: Origin, previous: Record | None, page: Request) -> Record:
-        file = self._file(origin)
+    async def _fetch(self, file: SiteFile, previous: Record | None, page: Request) -> Record:
         outcome = await self._context.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # The record of an earlier failure on the route is in memory only.
-            previous = self._newer_record(origin, previous)
+            previous = self._newer_record(file, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
         self._log.log_fetched(record, previous, self._clock.time())
         self._context.send_record(record, previous, page)
         return record
 
-    async def store_fetched(self, origin: Origin) -> None:
-        """Store the record that was fetched for ``origin``, if there is one.
+    async def store_fetched(self, file: SiteFile) -> None:
+        """Store the record of ``file`` that was fetched, if there is one.
 
         Called when the waiting requests have got the record, so that they don't wait for the store.
         """
-        fetched = self._being_stored.get(origin)
+        fetched = self._being_stored.get(file)
         if fetched is None:
             return
         try:
             await self._put_in_store(*fetched)
         finally:
-            if self._being_stored.get(origin) is fetched:
-                del self._being_stored[origin]
+            if self._being_stored.get(file) is fetched:
+                del self._being_stored[file]
 
     async def _put_in_store(self, record: Record, holder: str | None = None) -> None:
         try:
@@ -265,21 +253,17 @@ class Records:
                 "Error while a record was stored", extra={"spider": self._context.spider}
             )
 
-    async def _store_for_other(self, origin: Origin, outcome: Outcome) -> None:
-        """Store ``outcome`` for ``origin``, the origin that the redirects led to.
+    async def _store_for_other(self, file: SiteFile, outcome: Outcome) -> None:
+        """Store ``outcome`` for ``file``, to which the redirects led.
 
-        It is not stored if the store has a valid record of ``origin``, or if a worker is fetching
-        the file of ``origin``.
+        It is not stored if the store has a valid record of ``file``, or if a worker fetches it.
         """
-        found = await self._get_from_store(origin)
+        found = await self._get_from_store(file)
         if not self._is_fresh(found.record) and found.holder is None:
-            file, jitter = self._file(origin), self._context.jitter()
+            jitter = self._context.jitter()
             await self._put_in_store(
                 self._policy.record_after(found.record, file, outcome, jitter=jitter)
             )
-
-    def _file(self, origin: Origin) -> SiteFile:
-        return SiteFile(origin, self._path)
 
     async def _release(self, key: str, holder: str) -> None:
         try:
@@ -288,14 +272,14 @@ class Records:
             logger.debug("The lease of %s was not released: %s", key, error)
 
 
-def _final_origin_of(outcome: Outcome, path: str) -> Origin | None:
-    """Return the other origin for which ``outcome`` is valid, too; None if there is none.
+def _final_file_of(record: Record) -> SiteFile | None:
+    """Return the file of another origin for which the outcome is valid, too; None if none.
 
     By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. If the redirects
-    ended at the same ``path`` of another origin, it is valid for that origin, too.
+    ended at the same path of another origin, it is valid for that origin, too.
     """
-    evidence = outcome.evidence
-    if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):
+    evidence = record.last.evidence
+    if not evidence.hops or evidence.error is not None or isinstance(record.last, Unreachable):
         return None
-    origin = origin_of(evidence.url)
-    return origin if evidence.url == SiteFile(origin, path).url else None
+    file = SiteFile(origin_of(evidence.url), record.file.path)
+    return file if evidence.url == file.url else None

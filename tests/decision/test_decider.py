@@ -528,5 +528,4 @@ def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
 
 
 def test_an_ftp_server_has_no_tdmrep_json():
-    known = Scene().cache.tdmrep.known_rules_for_pages
-    assert known(origin_of("ftp://a/"), None, ()) is not None
+    assert Scene().cache.known_tdm_rules(origin_of("ftp://a/"), None, ()) is not None

@@ -363,7 +363,7 @@ async def test_a_dry_run_tells_what_it_would_drop(web):
 @pytest_twisted.ensureDeferred
 async def test_an_error_of_ours_drops_the_page(web, monkeypatch, tmp_path):
     site = site_of(web, file("/no"))
-    monkeypatch.setattr("scrapy_rep.cache.tdmrep.TdmRules", None)
+    monkeypatch.setattr("scrapy_rep.cache.entry.TdmRules", None)
     path = tmp_path / "robots.sqlite"
     result = await crawl(site.url("/a"), settings={**SETTINGS, "REP_STORE": f"sqlite:///{path}"})
     assert pages(site) == set()
