@@ -11,7 +11,7 @@ can be read, but not written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -60,20 +60,14 @@ class Breaker:
         return self._pause > 0
 
     def allow_call(self) -> bool:
-        """Return whether a call may be made now.
-
-        If it may, the caller must report how it ended: with ``report_failure``,
-        ``report_success`` or ``report_no_result``.
-        """
-        if not self.is_open:
-            return True
-        if self._trying or self._clock() < self._until:
-            return False
-        self._trying = True
+        """Return whether a call may be made now. Then its end must be reported."""
+        if self.is_open:
+            if self._trying or self._clock() < self._until:
+                return False
+            self._trying = True
         return True
 
     def report_failure(self) -> None:
-        """Report that a call failed: no call is allowed before the next pause is over."""
         self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
         self._until = self._clock() + self._pause
         self._trying = False
@@ -90,7 +84,7 @@ class Breaker:
         self._until = self._clock()
 
     def report_no_result(self) -> None:
-        """Report that a call neither succeeded nor failed, for example as it was cancelled."""
+        """Report that a call was cancelled."""
         self._trying = False
 
 
@@ -132,7 +126,7 @@ class GuardedStore:
         If both the store and the fallback store have a record, the one fetched later counts.
         """
         found = await self._try_call(self._reading, partial(self._store.get, key))
-        return self._newest_of(found, await self._get_fallback(key))
+        return _newest_of(found, await self._get_fallback(key))
 
     async def claim(
         self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
@@ -146,7 +140,7 @@ class GuardedStore:
             self._writing, partial(self._store.claim, key, holder, seconds, **only)
         )
         if found is not None:
-            return self._newest_of(found, await self._get_fallback(key))
+            return _newest_of(found, await self._get_fallback(key))
         self._failed_claims.put(key, holder)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
@@ -154,7 +148,7 @@ class GuardedStore:
         if not if_new or found is None or found.record is None:
             await self._fallback.claim(key, holder, seconds, **only)
         fallback = await self._get_fallback(key)
-        return self._newest_of(found, fallback)._replace(lease=fallback.lease)
+        return _newest_of(found, fallback)._replace(lease=fallback.lease)
 
     async def pauses(self) -> Mapping[str, float]:
         pauses = dict(await self._try_call(self._reading, self._store.pauses) or {})
@@ -171,9 +165,9 @@ class GuardedStore:
         # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record
         was_open = self._writing.is_open
-        done = None
+        done = False
         try:
-            done = await self._try_call(self._writing, partial(self._put, record, holder))
+            done = await self._try_write(partial(self._store.put, record, holder))
         finally:
             if holder is not None:
                 await self._fallback.release(key, holder)
@@ -185,7 +179,7 @@ class GuardedStore:
 
     async def release(self, key: str, holder: str) -> None:
         await self._fallback.release(key, holder)
-        await self._try_call(self._writing, partial(self._release, key, holder))
+        await self._try_write(partial(self._store.release, key, holder))
 
     async def close(self) -> None:
         """Write the records that are still in memory, within a few seconds, and close the store.
@@ -231,14 +225,22 @@ class GuardedStore:
                 continue  # another worker fetches this file now; its record will be newer
             record = (await self._fallback.get(key)).record
             if record is not None and _newer_record(found.record, record) is record:
-                done = await self._try_call(self._writing, partial(self._put, record, holder))
+                write = partial(self._store.put, record, holder)
             else:
-                release = partial(self._release, key, holder)
-                done = await self._try_call(self._writing, release)
-            if done is None:
+                write = partial(self._store.release, key, holder)
+            if not await self._try_write(write):
                 return
             await self._fallback.discard(key)
             self._failed_claims.discard(key)
+
+    async def _try_write(self, write: Callable[[], Awaitable[None]]) -> bool:
+        """Make a call that writes; return whether it succeeded."""
+
+        async def call() -> bool:
+            await write()
+            return True
+
+        return await self._try_call(self._writing, call) is not None
 
     async def _try_call(
         self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]
@@ -261,8 +263,10 @@ class GuardedStore:
             breaker.report_failure()
             self._warn(error)
             return None
-        if breaker.report_success() and not (self._reading.is_open or self._writing.is_open):
-            self._log_recovery()
+        is_first = breaker.report_success()
+        if is_first and self._has_warned and not (self._reading.is_open or self._writing.is_open):
+            self._has_warned = False
+            self._logger.info("%s can be used again", self._name)
         return result
 
     def _warn(self, error: Exception) -> None:
@@ -272,33 +276,15 @@ class GuardedStore:
         self._quiet_until = self._clock() + _QUIET
         self._has_warned = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
-        self._logger.warning(
-            "%s can't be used, records of robots.txt are kept in memory: %s",
-            self._name,
-            why,
-        )
+        line = "%s can't be used, records of robots.txt are kept in memory: %s"
+        self._logger.warning(line, self._name, why)
 
-    def _log_recovery(self) -> None:
-        if self._has_warned:
-            self._has_warned = False
-            self._logger.info("%s can be used again", self._name)
 
-    async def _release(self, key: str, holder: str) -> bool:
-        await self._store.release(key, holder)
-        return True
-
-    async def _put(self, record: Record, holder: str | None) -> bool:
-        await self._store.put(record, holder)
-        return True
-
-    @staticmethod
-    def _newest_of(found: RecordAndLease | None, fallback: RecordAndLease) -> RecordAndLease:
-        if found is None:
-            return fallback
-        return RecordAndLease(
-            _newer_record(found.record, fallback.record),
-            found.lease or fallback.lease,
-        )
+def _newest_of(found: RecordAndLease | None, fallback: RecordAndLease) -> RecordAndLease:
+    if found is None:
+        return fallback
+    record = _newer_record(found.record, fallback.record)
+    return RecordAndLease(record, found.lease or fallback.lease)
 
 
 def _newer_record(stored: Record | None, ours: Record | None) -> Record | None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
@@ -175,14 +176,20 @@ class RedisStore:
 
     async def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, unordered; a key may come twice while keys change."""
-        for node in await self._workers.call(self._nodes):
-            cursor = 0
-            while True:
-                cursor, keys = await self._workers.call(partial(self._scan, node, cursor))
-                for key in keys:
-                    yield key
-                if not cursor:
-                    break
+        start, end = self._key("record", "\0").split("\0")
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
+
+        def scan() -> Iterator[bytes]:
+            with self._client() as client:
+                yield from client.scan_iter(pattern, _PAGE)
+
+        found = scan()
+        while keys := await self._workers.call(lambda: list(islice(found, _PAGE))):
+            for key in dict.fromkeys(keys):
+                # Keys of scrapy-rep are valid UTF-8. Of those of other programs, the bytes that
+                # are not valid are left out.
+                name = key.decode("utf-8", "ignore")
+                yield name.removeprefix(start).removesuffix(end)
 
     async def discard(self, key: str) -> bool:
         def discard(pipeline: Any) -> Any:
@@ -244,26 +251,6 @@ class RedisStore:
         if holder == PAUSE:
             pipeline.zrem(self._pauses, key)
         return _raise_first_error
-
-    def _nodes(self) -> list[Any]:
-        """Return the primary nodes of a cluster; ``[None]`` if the store is not a cluster."""
-        with self._client() as client:
-            return list(client.get_primaries()) if self._connector.is_cluster else [None]
-
-    def _scan(self, node: Any, cursor: int) -> tuple[int, list[str]]:
-        """Run one step of SCAN on ``node``; return the next cursor, 0 at the end, and the keys."""
-        start, end = self._key("record", "\0").split("\0")
-        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
-        with self._client() as client:
-            if node is None:
-                cursor, keys = client.scan(cursor, pattern, _PAGE)
-            else:
-                cursors, keys = client.scan(cursor, pattern, _PAGE, target_nodes=node)
-                cursor = cursors[node.name]
-        # Keys of scrapy-rep are valid UTF-8. Keys of other programs are read without the bytes that
-        # are not valid.
-        names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
-        return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 
     def _key(self, kind: str, key: str) -> str:
         # A cluster determines the node of a key by its part in braces.

@@ -37,7 +37,7 @@ class Connector:
 
         ``timeout`` is the time limit of each call, in seconds.
         """
-        self._kind, self._hosts, self._path, url = _parts(uri)
+        self._kind, self._hosts, self._path, url = parts_of(uri)
         try:
             # redis-py declares no types for this function.
             options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
@@ -132,16 +132,7 @@ class Connector:
         return {**{name: options[name] for name in options if name not in place}, **tls}
 
 
-def has_valid_hosts(uri: str) -> bool:
-    """Return whether the hosts in ``uri``, a URI of a cluster or of sentinels, are valid."""
-    try:
-        _parts(uri)
-    except ValueError:
-        return False
-    return True
-
-
-def _parts(uri: str) -> tuple[str, list[tuple[str, int]], str, str]:
+def parts_of(uri: str) -> tuple[str, list[tuple[str, int]], str, str]:
     """Return the kind of ``uri``, its hosts, its path, and a URL that redis-py can read.
 
     The kind is ``cluster``, ``sentinel``, or empty for a single server, whose URI is returned

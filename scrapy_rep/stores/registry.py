@@ -170,17 +170,14 @@ def _has_host(uri: str) -> bool:
 
 def _has_valid_hosts(uri: str) -> bool:
     try:
-        from scrapy_rep.stores.redis_client import has_valid_hosts
+        from scrapy_rep.stores.redis_client import parts_of
     except ImportError:
         return True  # make_store reports that redis-py is missing
-    return has_valid_hosts(uri)
+    return bool(parts_of(uri))
 
 
 def _memory(config: StoreConfig, _: bool) -> MemoryStore:
-    return MemoryStore(
-        max_bytes=config.memory_max_bytes,
-        max_size=config.max_size,
-    )
+    return MemoryStore(max_bytes=config.memory_max_bytes, max_size=config.max_size)
 
 
 def _sqlite(config: StoreConfig, deletes_damaged: bool) -> BareStore:

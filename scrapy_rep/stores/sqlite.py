@@ -40,11 +40,6 @@ SELECT (SELECT data FROM records
        CAST(holder AS BLOB), taken + seconds - :now
 FROM (SELECT 1) LEFT JOIN leases ON origin = :origin AND {_LEASE_IS_VALID}
 """  # noqa: S608 - a constant
-_FIND: Final = f"""
-SELECT records.origin, data, CAST(holder AS BLOB), taken + seconds - :now
-FROM records LEFT JOIN leases ON leases.origin = records.origin AND {_LEASE_IS_VALID}
-WHERE typeof(data) = 'blob' AND length(data) <= :limit AND records.origin IN (%s)
-"""  # noqa: S608 - a constant
 _HAS_RECORD: Final = "SELECT 1 FROM records WHERE origin = ?"
 _PAUSES: Final = f"""
 SELECT CAST(origin AS BLOB), taken + seconds - :now FROM leases
@@ -87,8 +82,6 @@ _PRUNE_ROWS: Final = 2_000
 """Maximum number of records deleted in a transaction, so that other processes don't wait long."""
 _PAGE: Final = 1_000
 """Number of keys read at a time."""
-_KEYS: Final = 500
-"""Maximum number of records that are read by one statement: SQLite may allow 999 values."""
 _FREE_PAGES: Final = 2_000
 """Maximum number of free pages returned to the file system after a pruning."""
 
@@ -217,20 +210,7 @@ class SQLiteStore:
 
     def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
         values = {"origin": key, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
-        return self._read(key, *connection.execute(_GET, values).fetchone())
-
-    def _find(self, keys: list[str], connection: sqlite3.Connection) -> dict[str, RecordAndLease]:
-        """Return the records and leases of those ``keys`` that have a record."""
-        names = {f"key{number}": key for number, key in enumerate(keys)}
-        query = _FIND % ", ".join(f":{name}" for name in names)
-        values = {**names, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
-        return {
-            key: self._read(key, *row) for key, *row in connection.execute(query, values).fetchall()
-        }
-
-    def _read(
-        self, key: str, data: bytes | None, holder: bytes | None, left: float
-    ) -> RecordAndLease:
+        data, holder, left = connection.execute(_GET, values).fetchone()
         record = None
         if data is not None:
             with suppress(RecordError):
@@ -262,22 +242,15 @@ class SQLiteStore:
 
         No transaction is needed for this, so they don't wait for other processes that write.
         """
-        keys = [job.func.key for job in jobs if isinstance(job.func, _IfNew)]
-        found: dict[str, RecordAndLease] = {}
-        for start in range(0, len(keys), _KEYS):
-            some = keys[start : start + _KEYS]
-            found |= self._writing.run(partial(self._find, some))
-        if not found:
-            return jobs
-        ended, others = [], []
-        for job in jobs:
-            if isinstance(job.func, _IfNew) and job.func.key in found:
-                job.result = found[job.func.key]
-                ended.append(job)
-            else:
-                others.append(job)
-        deliver_results(ended)
-        return others
+
+        def look(connection: sqlite3.Connection) -> None:
+            for job in jobs:
+                if isinstance(job.func, _IfNew):
+                    job.result = self._record_and_lease(connection, job.func.key)
+
+        self._writing.run(look)
+        deliver_results([job for job in jobs if job.result is not None and job.result.record])
+        return [job for job in jobs if job.result is None or job.result.record is None]
 
     @staticmethod
     def _transact(connection: sqlite3.Connection, jobs: list[Job]) -> None:
