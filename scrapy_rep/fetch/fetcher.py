@@ -25,7 +25,6 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
-from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler_name
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import (
     Obstacle,
@@ -58,7 +57,13 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
-from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
+from scrapy_rep.utils.downloads import (
+    MAX_TRANSFER,
+    can_be_stopped,
+    default_download_timeout,
+    download_timeout_of,
+    foreign_handler_name,
+)
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once

@@ -130,7 +130,7 @@ def location_of(answer: Answer, asked: str) -> str | None:
     relative target is relative to ``asked``.
     """
     response = answer.response
-    base = response.url if answer.sent_url is None else asked
+    base = response.url if answer.transfer.rewritten is None else asked
     value = response.headers.get(b"Location")
     if response.status not in _REDIRECTS or not value or len(value) > _MAX_LOCATION:
         return None

@@ -116,13 +116,14 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
     It is not if something on the route sent it, or if a redirect led to an origin that requires
     credentials, which were removed from the request.
     """
-    if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
+    transfer = answer.transfer
+    if not transfer.sent or (transfer.rewritten is not None and _is_page(answer)):
         return _obstacle_in_page(answer)
-    if answer.sent_url is not None:
-        return _obstacle_in_service(answer, answer.sent_url)
-    if answer.proxy is not None and (obstacle := _obstacle_in_proxy(answer, answer.proxy)):
+    if transfer.rewritten is not None:
+        return _obstacle_in_service(answer, transfer.rewritten)
+    if transfer.proxy is not None and (obstacle := _obstacle_in_proxy(answer, transfer.proxy)):
         return obstacle
-    if answer.without_credentials and answer.response.status == _UNAUTHORIZED:
+    if transfer.without_credentials and answer.response.status == _UNAUTHORIZED:
         return Obstacle(
             "it is redirected to an origin that asks for credentials, which are for another origin",
             _join_details(answer.response, _printable_host(answer.response.url)),
@@ -133,11 +134,12 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
 
 def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
     """Return an obstacle if a service sent the last answer, and this is a redirect; else None."""
-    if answer.sent_url is None or answer.response.status not in REDIRECTION:
+    service = answer.transfer.rewritten
+    if service is None or answer.response.status not in REDIRECTION:
         return None
     return Obstacle(
         f"{_SERVICE} redirected without an end",
-        _join_details(answer.response, _printable_host(answer.sent_url)),
+        _join_details(answer.response, _printable_host(service)),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
     )
 
@@ -161,10 +163,11 @@ def _obstacle_in_page(answer: Answer) -> Obstacle | None:
     # with rules is certainly that of the site.
     if _is_available(answer.response) and _has_groups(answer.text):
         return None
-    who = "another middleware" if answer.sent_url is None else _SERVICE
+    service = answer.transfer.rewritten
+    who = "another middleware" if service is None else _SERVICE
     return Obstacle(
         f"{who} answered in the site's place, without rules",
-        _join_details(answer.response, _printable_host(answer.sent_url)),
+        _join_details(answer.response, _printable_host(service)),
         "let it leave requests for robots.txt alone",
     )
 
@@ -262,7 +265,7 @@ def _has_groups(text: bytes) -> bool:
 
 
 def _may_be_from_site(response: Response) -> bool:
-    """Return whether ``response`` has a status that proxies pass on, but don't send themselves."""
+    # Proxies pass on these statuses, but don't send them themselves.
     return response.status in {404, 410} or response.status // 100 in {2, 3}
 
 

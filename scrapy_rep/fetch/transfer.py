@@ -45,7 +45,7 @@ class Transfer:
     cut: bool = False
     """Whether the download was stopped because the response was too large."""
     sent: bool = False
-    """Whether the request has reached the downloader."""
+    """Whether the request has reached the downloader. If not, a middleware sends the response."""
     without_credentials: bool = False
     """Whether credentials of the crawl were removed, because they are not meant for this origin."""
     proxy: str | None = None
@@ -82,28 +82,21 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response to a request for robots.txt, with its decoded text and its route."""
+    """A response to a request for robots.txt, with its decoded text."""
 
     response: Response
+    transfer: Transfer
     text: bytes
     """The decoded text, cut to the size limit."""
     truncated: bool
     """Whether the text was longer than the size limit."""
-    proxy: str | None = None
-    """The proxy of the request; None without a proxy."""
-    sent_url: str | None = None
-    """The URL of the service that got the request in place of the site; None without a service."""
-    sent: bool = True
-    """Whether the response came from the downloader, not from a middleware."""
-    without_credentials: bool = False
-    """Whether credentials of the crawl were removed from the request."""
     size: int = 0
     """Bytes of the decoded text, at most the size limit."""
 
     @property
     def is_indirect(self) -> bool:
         """Whether the response came through a proxy or a service, which resolve host names."""
-        return self.proxy is not None or self.sent_url is not None
+        return self.transfer.proxy is not None or self.transfer.rewritten is not None
 
 
 class Received(IgnoreRequest):
@@ -138,10 +131,9 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     a signal handler of the crawl has stopped the response, and DecodingError if the text of a 2xx
     response can't be decoded.
     """
-    route = transfer.proxy, transfer.rewritten, transfer.sent, transfer.without_credentials
     # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
     if response.status // 100 not in {2, 5}:
-        return Answer(response, b"", transfer.cut, *route)
+        return Answer(response, transfer, b"", transfer.cut)
     if "download_stopped" in response.flags and not transfer.cut:
         raise DownloadStoppedError("stopped before it was complete")
     try:
@@ -158,7 +150,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     # The text was cut at the end of a line, below the limit. ``size`` is the limit nevertheless:
     # Policy.was_cut_by_lower_limit compares it with the current limit.
     size = transfer.max_size if truncated else len(text)
-    return Answer(response, text, truncated, *route, size)
+    return Answer(response, transfer, text, truncated, size)
 
 
 def _codings_of(response: Response) -> list[str]:

@@ -440,7 +440,8 @@ def test_nobody_waits_for_a_handler_in_the_other_modes_either(web, mode):
 def proxied(status, url="http://a.example/robots.txt", sent_url=None, **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     response = Response(url, status=status, headers=headers)
-    return Answer(response, b"", truncated=False, proxy="http://me:word@p:1", sent_url=sent_url)
+    route = Transfer(9, same_origin=True, sent=True, proxy="http://me:word@p:1", rewritten=sent_url)
+    return Answer(response, route, b"", truncated=False)
 
 
 THE_ORIGINS = [
@@ -641,7 +642,8 @@ def test_what_a_proxy_says_of_itself_is_not_the_origins(status, header):
 def of_service(body, **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     response = Response("http://api.example/?url=a", headers=headers, body=body)
-    return Answer(response, body, truncated=False, sent_url="http://api.example/?url=a")
+    route = Transfer(9, same_origin=True, sent=True, rewritten="http://api.example/?url=a")
+    return Answer(response, route, body, truncated=False)
 
 
 def test_what_a_service_says_in_json_is_its_own():
