@@ -13,7 +13,7 @@ from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreac
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from tests.waiting import settle
 
 POLICY = Policy(cache_ttl_min=0.0, cache_ttl_max=1e9, retry_delay=1.0, retry_delay_max=1e9)

@@ -34,12 +34,11 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer, robotstxt_back_off
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.bounded import ExpiringDict, Once
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.downloads import default_download_timeout
-from scrapy_rep.utils.expiring import ExpiringDict
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.once import Once
 
 logger: Final = LimitedLogger(__name__)
 

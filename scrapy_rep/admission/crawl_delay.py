@@ -28,11 +28,10 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer, robotstxt_crawl_delay
+from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
-from scrapy_rep.utils.expiring import ExpiringDict
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 
 logger: Final = LimitedLogger(__name__)
 

@@ -27,9 +27,9 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.downloads import Route, route_of
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 
 logger: Final = LimitedLogger(__name__)
 

@@ -28,8 +28,8 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH, TdmRules
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 
 Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 

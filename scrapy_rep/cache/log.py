@@ -11,8 +11,8 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import counted, utc_time_text
 
 logger: Final = LimitedLogger(__name__)

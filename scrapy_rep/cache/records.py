@@ -25,10 +25,10 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 
 Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
 SendRecord = Callable[[Record, Record | None, Request], None]

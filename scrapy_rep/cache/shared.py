@@ -11,7 +11,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.registry import make_store
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 
 _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 

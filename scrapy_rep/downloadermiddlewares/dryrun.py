@@ -35,9 +35,9 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import robotstxt_differs
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import counted, describe_duration, printable_request
 
 logger: Final = LimitedLogger(__name__)

@@ -21,8 +21,8 @@ from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
+from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.text import counted, printable, printable_request, short, without_credentials
 
 logger: Final = LimitedLogger(__name__)

@@ -55,6 +55,7 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.bounded import BoundedCache, Once
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.downloads import (
@@ -65,8 +66,6 @@ from scrapy_rep.utils.downloads import (
     foreign_handler_name,
 )
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
 logger: Final = LimitedLogger(__name__)

@@ -23,9 +23,9 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.stores.base import RecordAndLease, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import counted
 
 T = TypeVar("T")

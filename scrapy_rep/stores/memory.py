@@ -9,8 +9,7 @@ from typing import Final
 
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease
-from scrapy_rep.utils.expiring import ExpiringDict
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict
 
 _MAX_LEASES: Final = 10_000
 """Number of leases at which ended leases are removed."""

@@ -21,9 +21,9 @@ from redis.exceptions import ResponseError
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
 from scrapy_rep.stores.redis_client import ERRORS, Connector
+from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.once import Once
 
 T = TypeVar("T")
 

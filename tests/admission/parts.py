@@ -12,7 +12,7 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_network import LONG, Network, record_of
 

@@ -27,7 +27,7 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from tests.redis_server import PROGRAM, RedisServer
 
 BODY = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))

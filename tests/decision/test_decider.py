@@ -20,7 +20,7 @@ from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from tests.made_up_network import Network, record_of
 from tests.made_up_time import MadeUpTime
 from tests.waiting import settle

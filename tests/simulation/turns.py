@@ -46,8 +46,8 @@ from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.stores.sqlite_file import FORMAT
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.sqlite import migrate
 from tests.simulation.loop import DeadlockError, SimulatedLoop
 from tests.simulation.world import ViolationError

@@ -27,8 +27,8 @@ from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.lru import BoundedCache
 from tests.simulation.loop import DeadlockError, SimulatedLoop
 
 POLICY = Policy(

@@ -32,9 +32,9 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from scrapy_rep.extensions.evidence.part_files import Parts
 from scrapy_rep.extensions.evidence.writer_thread import Line
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 
 _BLOCK: Final = 64 * 1024
 _MAX_KNOWN: Final = 10_000

@@ -22,7 +22,7 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Access
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.text import short, without_credentials
 
 Noted = Mapping[str, Any] | None

@@ -1,11 +1,11 @@
-"""A mapping bounded by entries and bytes."""
+"""What keeps no more than it is told to."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict, Once
 
 
 def test_least_recently_used_goes_first():
@@ -51,3 +51,43 @@ def test_it_counts_what_it_holds(steps, max_entries, max_bytes):
         assert len(held) == len(cache) <= max_entries
         assert cache._bytes == sum(sizes[key] for key in held)
         assert len(cache) <= 1 or cache._bytes <= max_bytes
+
+
+def test_only_the_first_time_is_the_first():
+    once = Once()
+    assert [once.add_if_new(thing) for thing in ("a", "b", "a", ("a", 1), "a")] == [
+        True, True, False, True, False,
+    ]  # fmt: skip
+
+
+def test_not_more_is_remembered_than_the_bound():
+    once = Once()
+    for number in range(20_000):
+        assert once.add_if_new(number)
+    assert once.add_if_new(0)
+    assert not once.add_if_new(19_999)
+    assert len(once._seen) == 10_000
+
+
+def test_what_is_over_is_removed_when_there_is_much():
+    now, looked = 0, []
+
+    def is_over(until):
+        looked.append(until)
+        return until <= now
+
+    values = ExpiringDict(4, is_over)
+    for key in range(32):
+        assert values.put(key, 10) == 10
+    # All of them stay: the more there are, the less often they are searched.
+    assert len(values) == 32
+    assert len(looked) == 4 + 8 + 16
+    now = 10
+    values.put(0, 20)  # a key that is there already
+    assert len(values) == 32
+    values.put(32, 20)
+    assert values == {0: 20, 32: 20}
+    looked.clear()
+    for key in range(33, 36):
+        values.put(key, 20)
+    assert len(looked) == 4

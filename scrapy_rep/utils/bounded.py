@@ -1,14 +1,17 @@
-"""A mapping with a maximum number of entries or bytes. Above it, entries are evicted."""
+"""Containers of keys and values that do not grow without a limit."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from typing import Final, Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+_MAX_ONCE: Final = 10_000
+"""Maximum number of keys that ``Once`` remembers. A key that was removed counts as new again."""
 
 
 class BoundedCache(Generic[K, V]):
@@ -70,3 +73,39 @@ class BoundedCache(Generic[K, V]):
         """Remove all keys and values."""
         self._values.clear()
         self._bytes = 0
+
+
+class Once:
+    """Determines whether a key occurs for the first time."""
+
+    def __init__(self) -> None:
+        self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ONCE)
+
+    def add_if_new(self, key: Hashable) -> bool:
+        """Add ``key``; return whether this is the first call with it."""
+        if key in self._seen:
+            return False
+        self._seen.put(key, None)
+        return True
+
+
+class ExpiringDict(dict[K, V]):
+    """A dict from which ``put`` removes the values that are over.
+
+    They are searched for when a key is added to ``many`` keys or more. If most values are not over,
+    the next search comes only when there are twice as many keys.
+    """
+
+    def __init__(self, many: int, is_over: Callable[[V], bool]) -> None:
+        super().__init__()
+        self._many = self._search_at = many
+        self._is_over = is_over
+
+    def put(self, key: K, value: V) -> V:
+        """Set the value of ``key``, and return it."""
+        if key not in self and len(self) >= self._search_at:
+            for over in [name for name, each in self.items() if self._is_over(each)]:
+                del self[over]
+            self._search_at = max(self._many, 2 * len(self))
+        self[key] = value
+        return value
