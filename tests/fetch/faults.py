@@ -50,6 +50,12 @@ def bomb():
     return rules + block * (BOMB_SIZE // 2**20)
 
 
+def faults(asks, source, answers, **more):
+    """A fault for each name and answer, where the answers differ in nothing else."""
+    for name, answered in answers.items():
+        yield Fault(name, asks, source, [answered], **more)
+
+
 def raw(text, *steps):
     return [["send", text], *steps]
 
@@ -62,6 +68,8 @@ def chain(hops):
 
 
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+DECLARED = f"Content-Length: {len(RULES_TEXT)}\r\n\r\n"
+TOO_SHORT = raw(f"{HEAD}Content-Length: 999\r\n\r\n{RULES_TEXT}", ["close"])
 CHUNKED = HEAD + "Transfer-Encoding: chunked\r\n\r\n"
 CHUNK = f"{len(RULES_TEXT):x}\r\n{RULES_TEXT}\r\n"
 SHORT_TIME = {"REP_TIMEOUT": 1.0}
@@ -69,40 +77,22 @@ PACKED = gzip.compress(RULES_TEXT.encode() * 50)
 
 
 def statuses():
-    for status in (200, 201, 203, 206, 226, 299):
-        yield Fault(f"status {status}", RULES, "F-1", [answer(status, RULES_TEXT)])
-    yield Fault("status 204", ALL, "F-1", [answer(204)])
-    yield Fault("status 200, empty", ALL, "F-1", [answer(200)])
-    for status in (300, 304, 305, 306, 399):
-        yield Fault(f"status {status}, no Location", ALL, "F-2", [answer(status)])
-    for status in (400, 401, 403, 404, 405, 410, 418, 428, 431, 451, 499):
-        yield Fault(f"status {status}", ALL, "F-5", [answer(status, RULES_TEXT)])
-    for status in (429, 500, 501, 502, 503, 504, 520, 599):
-        yield Fault(f"status {status}", NONE, "F-6", [answer(status, RULES_TEXT)])
-    for status in (600, 999):
-        yield Fault(f"status {status}", NONE, "F-10", [answer(status, RULES_TEXT)])
-    page = "<html><title>Page not found</title></html>"
-    yield Fault("status 500, says not found", ALL, "F-9", [answer(500, page)])
-    yield Fault(
-        "status 500, says not found, REP_SOFT_404 off",
-        NONE,
-        "F-9",
-        [answer(500, page)],
-        settings={"REP_SOFT_404": False},
-    )
-    yield Fault(
-        "status 100, then 200",
-        RULES,
-        "F-1",
-        [
-            raw(
-                "HTTP/1.1 100 Continue\r\n\r\n"
-                + HEAD
-                + f"Content-Length: {len(RULES_TEXT)}\r\n\r\n"
-                + RULES_TEXT
-            )
-        ],
-    )
+    def of(*numbers):
+        return {f"status {number}": answer(number, RULES_TEXT) for number in numbers}
+
+    yield from faults(RULES, "F-1", of(200, 201, 203, 206, 226, 299))
+    yield from faults(ALL, "F-1", {"status 204": answer(204), "status 200, empty": answer(200)})
+    numbers = (300, 304, 305, 306, 399)
+    yield from faults(ALL, "F-2", {f"status {n}, no Location": answer(n) for n in numbers})
+    yield from faults(ALL, "F-5", of(400, 401, 403, 404, 405, 410, 418, 428, 431, 451, 499))
+    yield from faults(NONE, "F-6", of(429, 500, 501, 502, 503, 504, 520, 599))
+    yield from faults(NONE, "F-10", of(600, 999))
+    page, name = "<html><title>Page not found</title></html>", "status 500, says not found"
+    yield Fault(name, ALL, "F-9", [answer(500, page)])
+    off = {"REP_SOFT_404": False}
+    yield Fault(f"{name}, REP_SOFT_404 off", NONE, "F-9", [answer(500, page)], settings=off)
+    goes_on = raw(f"HTTP/1.1 100 Continue\r\n\r\n{HEAD}{DECLARED}{RULES_TEXT}")
+    yield Fault("status 100, then 200", RULES, "F-1", [goes_on])
 
 
 def redirects():
@@ -113,17 +103,11 @@ def redirects():
     for status in (300, 301, 302, 303, 307, 308):
         paths = {"/r": [robots(RULES_TEXT)]}
         yield Fault(f"redirect by {status}", RULES, "F-2", [redirect("/r", status)], paths)
-    yield Fault("redirect to itself", ALL, "F-2", [redirect("/robots.txt")], requests=6)
-    yield Fault(
-        "redirect loop of two",
-        ALL,
-        "F-2",
-        [redirect("/r")],
-        {"/r": [redirect("/robots.txt")]},
-        requests=3,
-    )
-    for name, location in {
-        "missing": None,
+    to_itself, to_other = redirect("/robots.txt"), redirect("/r")
+    yield Fault("redirect to itself", ALL, "F-2", [to_itself], requests=6)
+    paths = {"/r": [to_itself]}
+    yield Fault("redirect loop of two", ALL, "F-2", [to_other], paths, requests=3)
+    locations = {
         "empty": "",
         "broken": "http://[::1/robots.txt",
         "of ftp": "ftp://127.0.0.1/robots.txt",
@@ -131,14 +115,14 @@ def redirects():
         "of javascript": "javascript:alert(1)",
         "of data": "data:text/plain,User-agent: *",
         "with a bad port": "http://127.0.0.1:99999/robots.txt",
-    }.items():
-        headers = {} if location is None else {"Location": location}
-        yield Fault(f"Location {name}", ALL, "F-2", [answer(302, "", headers=headers)])
+    }
+    yield Fault("Location missing", ALL, "F-2", [answer(302, "")])
+    for name, location in locations.items():
+        moved = answer(302, "", headers={"Location": location})
+        yield Fault(f"Location {name}", ALL, "F-2", [moved])
     for status, asks in ((404, ALL), (503, NONE)):
-        yield Fault(
-            f"redirect to a {status}", asks, "F-2", [redirect("/r")], {"/r": [answer(status)]}
-        )
-    yield Fault("redirect to a hang", NONE, "F-10", [redirect("/r")], {"/r": [HANGS]}, SHORT_TIME)
+        yield Fault(f"redirect to a {status}", asks, "F-2", [to_other], {"/r": [answer(status)]})
+    yield Fault("redirect to a hang", NONE, "F-10", [to_other], {"/r": [HANGS]}, SHORT_TIME)
     refresh = f'<html><meta http-equiv="refresh" content="0;url=/r">\n{RULES_TEXT}</html>'
     page = answer(200, refresh, headers={"Content-Type": "text/html"})
     yield Fault("meta refresh is not followed", RULES, "F-4", [page], {"/r": [robots("")]})
@@ -147,163 +131,71 @@ def redirects():
 
 
 def bodies():
-    declared = f"Content-Length: {len(RULES_TEXT)}\r\n\r\n"
-    yield Fault("closed before an answer", NONE, "F-10", [[["close"]]], requests=None)
-    yield Fault("reset before an answer", NONE, "F-10", [[["reset"]]], requests=None)
-    yield Fault(
-        "reset within the head", NONE, "F-10", [raw(HEAD, ["wait", 0.1], ["reset"])], requests=None
-    )
-    yield Fault(
-        "reset within the body",
-        NONE,
-        "F-10",
-        [raw(HEAD + "Content-Length: 999\r\n\r\n" + RULES_TEXT, ["wait", 0.1], ["reset"])],
-    )
-    yield Fault(
-        "body shorter than Content-Length",
-        NONE,
-        "F-10",
-        [raw(HEAD + "Content-Length: 999\r\n\r\n" + RULES_TEXT, ["close"])],
-    )
+    resets = {
+        "closed before an answer": [["close"]],
+        "reset before an answer": [["reset"]],
+        "reset within the head": raw(HEAD, ["wait", 0.1], ["reset"]),
+    }
+    yield from faults(NONE, "F-10", resets, requests=None)
+    broken = {
+        "reset within the body": [TOO_SHORT[0], ["wait", 0.1], ["reset"]],
+        "body shorter than Content-Length": TOO_SHORT,
+        "Content-Length that is no number": raw(
+            f"{HEAD}Content-Length: many\r\n\r\n{RULES_TEXT}", ["close"]
+        ),
+        "chunk with a bad length": raw(f"{CHUNKED}{CHUNK}xyz\r\nabc\r\n", ["close"]),
+        "chunks cut within one": raw(f"{CHUNKED}{CHUNK}fff\r\nabc", ["close"]),
+        "chunks without the last": raw(f"{CHUNKED}{CHUNK}", ["close"]),
+        "no HTTP at all": raw("SSH-2.0-OpenSSH_9.2\r\n", ["close"]),
+        "bytes at random": raw("\x00\xff\x13\x37" * 50, ["close"]),
+    }
+    yield from faults(NONE, "F-10", broken)
     yield Fault(
         "the same, DOWNLOAD_FAIL_ON_DATALOSS off",
         NONE,
         "F-10",
-        [raw(HEAD + "Content-Length: 999\r\n\r\n" + RULES_TEXT, ["close"])],
+        [TOO_SHORT],
         settings={"DOWNLOAD_FAIL_ON_DATALOSS": False},
     )
-    yield Fault(
-        "body longer than Content-Length",
-        RULES,
-        "F-1",
-        [raw(HEAD + declared + RULES_TEXT + "Disallow: /public\n", ["close"])],
-    )
-    yield Fault(
-        "Content-Length that is no number",
-        NONE,
-        "F-10",
-        [raw(HEAD + "Content-Length: many\r\n\r\n" + RULES_TEXT, ["close"])],
-    )
-    yield Fault(
-        "body ended by closing",
-        RULES,
-        "F-1",
-        [raw(HEAD + "Connection: close\r\n\r\n" + RULES_TEXT, ["close"])],
-    )
-    yield Fault(
-        "HTTP/1.0", RULES, "F-1", [raw(HEAD.replace("1.1", "1.0") + "\r\n" + RULES_TEXT, ["close"])]
-    )
-    yield Fault("chunks", RULES, "F-1", [raw(CHUNKED + CHUNK + "0\r\n\r\n")])
-    yield Fault(
-        "chunk with a bad length",
-        NONE,
-        "F-10",
-        [raw(CHUNKED + CHUNK + "xyz\r\nabc\r\n", ["close"])],
-    )
-    yield Fault(
-        "chunks cut within one", NONE, "F-10", [raw(CHUNKED + CHUNK + "fff\r\nabc", ["close"])]
-    )
-    yield Fault("chunks without the last", NONE, "F-10", [raw(CHUNKED + CHUNK, ["close"])])
-    yield Fault("no HTTP at all", NONE, "F-10", [raw("SSH-2.0-OpenSSH_9.2\r\n", ["close"])])
-    yield Fault("bytes at random", NONE, "F-10", [raw("\x00\xff\x13\x37" * 50, ["close"])])
+    whole = {
+        "body longer than Content-Length": raw(
+            f"{HEAD}{DECLARED}{RULES_TEXT}Disallow: /public\n", ["close"]
+        ),
+        "body ended by closing": raw(f"{HEAD}Connection: close\r\n\r\n{RULES_TEXT}", ["close"]),
+        "HTTP/1.0": raw(f"{HEAD.replace('1.1', '1.0')}\r\n{RULES_TEXT}", ["close"]),
+        "chunks": raw(f"{CHUNKED}{CHUNK}0\r\n\r\n"),
+    }
+    yield from faults(RULES, "F-1", whole)
 
 
 def codings():
-    yield Fault("gzip", RULES, "F-1", [gzipped(RULES_TEXT)])
-    yield Fault(
-        "x-gzip, in capitals",
-        RULES,
-        "F-1",
-        [answer(200, gzip.compress(RULES_TEXT.encode()), headers={"Content-Encoding": "X-GZIP"})],
-    )
-    yield Fault(
-        "deflate",
-        RULES,
-        "F-1",
-        [answer(200, zlib.compress(RULES_TEXT.encode()), headers={"Content-Encoding": "deflate"})],
-    )
-    yield Fault(
-        "raw deflate",
-        RULES,
-        "F-1",
-        [
-            answer(
-                200,
-                raw_deflate(RULES_TEXT.encode()),
-                headers={"Content-Encoding": "deflate"},
-            )
-        ],
-    )
-    yield Fault(
-        "gzip twice",
-        RULES,
-        "F-1",
-        [
-            answer(
-                200,
-                gzip.compress(gzip.compress(RULES_TEXT.encode())),
-                headers={"Content-Encoding": "gzip, gzip"},
-            )
-        ],
-    )
-    yield Fault(
-        "gzip in two members",
-        RULES,
-        "F-1",
-        [
-            answer(
-                200,
-                gzip.compress(b"User-agent: *\n") + gzip.compress(b"Disallow: /private\n"),
-                headers={"Content-Encoding": "gzip"},
-            )
-        ],
-    )
-    yield Fault(
-        "gzip that is none",
-        NONE,
-        "F-10",
-        [answer(200, RULES_TEXT, headers={"Content-Encoding": "gzip"})],
-    )
-    yield Fault(
-        "gzip with a wrong checksum",
-        NONE,
-        "F-10",
-        [answer(200, PACKED[:-8] + b"\0" * 8, headers={"Content-Encoding": "gzip"})],
-    )
-    yield Fault(
-        "gzip that is cut",
-        NONE,
-        "F-10",
-        [answer(200, PACKED[:-20], headers={"Content-Encoding": "gzip"})],
-    )
-    yield Fault(
-        "gzip of nothing", ALL, "F-1", [answer(200, b"", headers={"Content-Encoding": "gzip"})]
-    )
-    yield Fault(
-        "a coding that nobody knows",
-        NONE,
-        "F-10",
-        [answer(200, RULES_TEXT, headers={"Content-Encoding": "rot13"})],
-    )
-    yield Fault(
-        "a charset for a coding",
-        RULES,
-        "F-1",
-        [answer(200, RULES_TEXT, headers={"Content-Encoding": "utf-8"})],
-    )
-    yield Fault(
-        "a 404 with broken gzip",
-        ALL,
-        "F-5",
-        [answer(404, "oops", headers={"Content-Encoding": "gzip"})],
-    )
-    yield Fault(
-        "COMPRESSION_ENABLED off, gzip all the same",
-        RULES,
-        "F-1",
-        [gzipped(RULES_TEXT)],
-        settings={"COMPRESSION_ENABLED": False},
-    )
+    def coded(coding, body):
+        return answer(200, body, headers={"Content-Encoding": coding})
+
+    text = RULES_TEXT.encode()
+    members = gzip.compress(b"User-agent: *\n") + gzip.compress(b"Disallow: /private\n")
+    read = {
+        "gzip": gzipped(RULES_TEXT),
+        "x-gzip, in capitals": coded("X-GZIP", gzip.compress(text)),
+        "deflate": coded("deflate", zlib.compress(text)),
+        "raw deflate": coded("deflate", raw_deflate(text)),
+        "gzip twice": coded("gzip, gzip", gzip.compress(gzip.compress(text))),
+        "gzip in two members": coded("gzip", members),
+        "a charset for a coding": coded("utf-8", RULES_TEXT),
+    }
+    yield from faults(RULES, "F-1", read)
+    broken = {
+        "gzip that is none": coded("gzip", RULES_TEXT),
+        "gzip with a wrong checksum": coded("gzip", PACKED[:-8] + b"\0" * 8),
+        "gzip that is cut": coded("gzip", PACKED[:-20]),
+        "a coding that nobody knows": coded("rot13", RULES_TEXT),
+    }
+    yield from faults(NONE, "F-10", broken)
+    yield Fault("gzip of nothing", ALL, "F-1", [coded("gzip", b"")])
+    gone = answer(404, "oops", headers={"Content-Encoding": "gzip"})
+    yield Fault("a 404 with broken gzip", ALL, "F-5", [gone])
+    name, off = "COMPRESSION_ENABLED off, gzip all the same", {"COMPRESSION_ENABLED": False}
+    yield Fault(name, RULES, "F-1", [gzipped(RULES_TEXT)], settings=off)
 
 
 def sizes():
@@ -313,12 +205,25 @@ def sizes():
     at_limit = "#" * (512_000 - len(RULES_TEXT) - 1) + "\n" + RULES_TEXT
     cut_line = "User-agent: *\nDisallow: /p"
     cut_line = "#" * (512_000 - len(cut_line) - 1) + "\n" + cut_line + "laces\n"
-    yield Fault("more than 500 KiB", RULES, "F-13", [robots(full)])
-    yield Fault("rules within the last of 500 KiB", RULES, "F-13", [robots(at_limit)])
-    yield Fault("rules after 500 KiB", ALL, "F-13", [robots(beyond)])
-    yield Fault("rule cut by the end of 500 KiB", ALL, "F-13", [robots(cut_line)])
-    yield Fault("more than 500 KiB, compressed", RULES, "F-13", [gzipped(full)])
-    yield Fault("rules after 500 KiB, compressed", ALL, "F-13", [gzipped(beyond)])
+    block, chunk = filler * 1000, f"{len(filler) * 1000:x}\r\n{filler * 1000}\r\n"
+    read = {
+        "more than 500 KiB": robots(full),
+        "rules within the last of 500 KiB": robots(at_limit),
+        "more than 500 KiB, compressed": gzipped(full),
+        "Content-Length of a TiB": raw(
+            f"{HEAD}Content-Length: {2**40}\r\n\r\n{RULES_TEXT}", ["repeat", block, 1000, 0]
+        ),
+        "endless and fast": raw(f"{HEAD}\r\n{RULES_TEXT}", ["repeat", block, 10_000, 0]),
+        "endless and fast, in chunks": raw(CHUNKED + CHUNK, ["repeat", chunk, 10_000, 0]),
+        "gzip bomb of 1 GiB": answer(200, bomb(), headers={"Content-Encoding": "gzip"}),
+    }
+    yield from faults(RULES, "F-13", read)
+    cut = {
+        "rules after 500 KiB": robots(beyond),
+        "rule cut by the end of 500 KiB": robots(cut_line),
+        "rules after 500 KiB, compressed": gzipped(beyond),
+    }
+    yield from faults(ALL, "F-13", cut)
     yield Fault(
         "DOWNLOAD_MAXSIZE of 10 bytes",
         RULES,
@@ -327,83 +232,44 @@ def sizes():
         settings={"DOWNLOAD_MAXSIZE": 10},
         paths={"*": [answer(200, "short")]},
     )
-    yield Fault(
-        "Content-Length of a TiB",
-        RULES,
-        "F-13",
-        [
-            raw(
-                HEAD + f"Content-Length: {2**40}\r\n\r\n" + RULES_TEXT,
-                ["repeat", filler * 1000, 1000, 0],
-            )
-        ],
-    )
-    yield Fault(
-        "endless and fast",
-        RULES,
-        "F-13",
-        [raw(HEAD + "\r\n" + RULES_TEXT, ["repeat", filler * 1000, 10_000, 0])],
-    )
-    yield Fault(
-        "endless and fast, in chunks",
-        RULES,
-        "F-13",
-        [
-            raw(
-                CHUNKED + CHUNK,
-                ["repeat", f"{len(filler) * 1000:x}\r\n" + filler * 1000 + "\r\n", 10_000, 0],
-            )
-        ],
-    )
-    yield Fault(
-        "endless and slow",
-        NONE,
-        "F-10",
-        [raw(HEAD + "\r\n" + RULES_TEXT, ["repeat", filler, 1000, 0.1])],
-        settings=SHORT_TIME,
-    )
-    yield Fault(
-        "a byte at a time", NONE, "F-10", [[["repeat", "H", 1000, 0.1]]], settings=SHORT_TIME
-    )
-    yield Fault(
-        "endless head",
-        NONE,
-        "F-10",
-        [raw(HEAD, ["repeat", "X-More: header\r\n", 10_000_000, 0.01])],
-        settings=SHORT_TIME,
-    )
-    yield Fault("hangs", NONE, "F-10", [HANGS], settings=SHORT_TIME)
-    yield Fault(
-        "hangs after the head",
-        NONE,
-        "F-10",
-        [raw(HEAD + "Content-Length: 99\r\n\r\n", ["hold"])],
-        settings=SHORT_TIME,
-    )
-    yield Fault(
-        "hangs, download_timeout of the page",
-        NONE,
-        "F-10",
-        [HANGS],
-        meta={"download_timeout": 0.5},
-    )
-    yield Fault(
-        "hangs, DOWNLOAD_TIMEOUT",
-        NONE,
-        "F-10",
-        [HANGS],
-        settings={"DOWNLOAD_TIMEOUT": 0.5},
-    )
-    yield Fault(
-        "gzip bomb of 1 GiB",
-        RULES,
-        "F-13",
-        [answer(200, bomb(), headers={"Content-Encoding": "gzip"})],
-    )
+    slow = {
+        "endless and slow": raw(f"{HEAD}\r\n{RULES_TEXT}", ["repeat", filler, 1000, 0.1]),
+        "a byte at a time": [["repeat", "H", 1000, 0.1]],
+        "endless head": raw(HEAD, ["repeat", "X-More: header\r\n", 10_000_000, 0.01]),
+        "hangs": HANGS,
+        "hangs after the head": raw(f"{HEAD}Content-Length: 99\r\n\r\n", ["hold"]),
+    }
+    yield from faults(NONE, "F-10", slow, settings=SHORT_TIME)
+    name, limit = "hangs, download_timeout of the page", {"download_timeout": 0.5}
+    yield Fault(name, NONE, "F-10", [HANGS], meta=limit)
+    limit = {"DOWNLOAD_TIMEOUT": 0.5}
+    yield Fault("hangs, DOWNLOAD_TIMEOUT", NONE, "F-10", [HANGS], settings=limit)
 
 
 def middlewares():
     one = [robots(RULES_TEXT)]
+    to_r1, hops = [redirect("/r1")], {"/r1": [redirect("/r2")], "/r2": one}
+    three = {"/r1": [redirect("/r2")], "/r2": [redirect("/r3")], "/r3": one}
+    no_wait = {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}}}
+    throttle = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}
+    conditional = {"DEFAULT_REQUEST_HEADERS": {"If-None-Match": "x", "Range": "bytes=0-1"}}
+    cut = raw(f"{HEAD}Content-Length: 9\r\n\r\n", ["close"])
+    for name, asks, answers, paths, settings in [
+        ("REDIRECT_MAX_TIMES of 1", RULES, to_r1, hops, {"REDIRECT_MAX_TIMES": 1}),
+        ("REDIRECT_ENABLED off", RULES, to_r1, {"/r1": one}, {"REDIRECT_ENABLED": False}),
+        ("RETRY_TIMES of 5 at a 503", NONE, [answer(503)], {}, {"RETRY_TIMES": 5}),
+        ("RETRY_TIMES of 5 at a reset", NONE, [cut], {}, {"RETRY_TIMES": 5}),
+        (
+            "DOWNLOAD_DELAY of 60 s and three hops",
+            RULES,
+            to_r1,
+            three,
+            {**no_wait, "DOWNLOAD_DELAY": 60},
+        ),
+        ("AutoThrottle", RULES, one, {}, throttle),
+    ]:
+        yield Fault(name, asks, "DESIGN 2", answers, paths, settings)
+    yield Fault("conditional headers by default", RULES, "S-8", one, settings=conditional)
     yield Fault(
         "offsite",
         RULES,
@@ -420,61 +286,6 @@ def middlewares():
         {"/r": [answer(404)]},
         attributes={"handle_httpstatus_list": [301, 404]},
     )
-    yield Fault(
-        "REDIRECT_MAX_TIMES of 1",
-        RULES,
-        "DESIGN 2",
-        [redirect("/r1")],
-        {"/r1": [redirect("/r2")], "/r2": one},
-        {"REDIRECT_MAX_TIMES": 1},
-    )
-    yield Fault(
-        "REDIRECT_ENABLED off",
-        RULES,
-        "DESIGN 2",
-        [redirect("/r1")],
-        {"/r1": one},
-        {"REDIRECT_ENABLED": False},
-    )
-    yield Fault(
-        "RETRY_TIMES of 5 at a 503", NONE, "DESIGN 2", [answer(503)], settings={"RETRY_TIMES": 5}
-    )
-    yield Fault(
-        "RETRY_TIMES of 5 at a reset",
-        NONE,
-        "DESIGN 2",
-        [raw(HEAD + "Content-Length: 9\r\n\r\n", ["close"])],
-        settings={"RETRY_TIMES": 5},
-    )
-    yield Fault(
-        "DOWNLOAD_DELAY of 60 s and three hops",
-        RULES,
-        "DESIGN 2",
-        [redirect("/r1")],
-        {"/r1": [redirect("/r2")], "/r2": [redirect("/r3")], "/r3": one},
-        {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}}, "DOWNLOAD_DELAY": 60},
-    )
-    yield Fault(
-        "AutoThrottle",
-        RULES,
-        "DESIGN 2",
-        one,
-        settings={"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1},
-    )
-    yield Fault(
-        "conditional headers by default",
-        RULES,
-        "S-8",
-        one,
-        settings={"DEFAULT_REQUEST_HEADERS": {"If-None-Match": "x", "Range": "bytes=0-1"}},
-    )
 
 
-FAULTS = [
-    *statuses(),
-    *redirects(),
-    *bodies(),
-    *codings(),
-    *sizes(),
-    *middlewares(),
-]
+FAULTS = [*statuses(), *redirects(), *bodies(), *codings(), *sizes(), *middlewares()]

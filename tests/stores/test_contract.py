@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import zlib
 from contextlib import closing
 from time import time
 
 import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.protocol.record import VERSION
 from scrapy_rep.stores.base import PAUSE, StoreError, host_of_key, key_of_host
@@ -49,46 +52,57 @@ class Contract:
     """Whether another store, opened in the same place, sees what this one holds."""
 
     @pytest.fixture
-    def opened(self):
+    def make(self):
+        """A function that returns a new store in the same place."""
         raise NotImplementedError
+
+    @pytest_twisted.async_yield_fixture
+    async def opened(self, make):
+        """``make``, whose stores are closed in the end."""
+        stores = []
+
+        def opened():
+            stores.append(make())
+            return stores[-1]
+
+        yield opened
+        for store in stores:
+            await Deferred.fromFuture(asyncio.ensure_future(store.close()))
+
+    @pytest.fixture
+    def store(self, opened):
+        return opened()
 
     def bare(self, store):
         """Return what the commands look into."""
         return store
 
     @in_asyncio
-    async def test_what_is_put_is_got(self, opened):
-        store = opened()
+    async def test_what_is_put_is_got(self, store):
         assert await store.get(ORIGIN) == (None, None)
         for record in every():
             await store.put(record)
             assert await store.get(ORIGIN) == (record, None)
         assert await store.get(OTHER) == (None, None)
-        await store.close()
 
     @in_asyncio
-    async def test_it_can_be_closed_unused_closed_twice_and_used_again(self, opened):
-        store = opened()
+    async def test_it_can_be_closed_unused_closed_twice_and_used_again(self, store):
         await store.close()
         await store.put(available())
         await store.close()
         await store.close()
         expected = available() if self.persistent else None
         assert (await store.get(ORIGIN)).record == expected
-        await store.close()
 
     @in_asyncio
-    async def test_many_at_once(self, opened):
-        store = opened()
+    async def test_many_at_once(self, store):
         origins = [f"https://site-{i}.example" for i in range(300)]
         await asyncio.gather(*(store.put(available(origin)) for origin in origins))
         found = await asyncio.gather(*(store.get(origin) for origin in origins))
         assert [each.record for each in found] == [available(origin) for origin in origins]
-        await store.close()
 
     @in_asyncio
-    async def test_a_lease_is_given_once_and_ends_when_it_is_released(self, opened):
-        store = opened()
+    async def test_a_lease_is_given_once_and_ends_when_it_is_released(self, store):
         assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
         assert (await store.claim(ORIGIN, "b", 30)).holder == "a"
         assert (await store.get(ORIGIN)).holder == "a"
@@ -98,11 +112,9 @@ class Contract:
         await store.release(ORIGIN, "a")
         assert (await store.get(ORIGIN)).holder is None
         assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
-        await store.close()
 
     @in_asyncio
-    async def test_a_claim_of_what_is_new_gives_the_record_or_the_lease(self, opened):
-        store = opened()
+    async def test_a_claim_of_what_is_new_gives_the_record_or_the_lease(self, store):
         first = await store.claim(ORIGIN, "a", 30, if_new=True)
         assert (first.record, first.holder) == (None, "a")
         assert held(await store.claim(ORIGIN, "b", 30, if_new=True)) == (None, "a")
@@ -110,11 +122,9 @@ class Contract:
         assert await store.claim(ORIGIN, "b", 30, if_new=True) == (available(), None)
         assert held(await store.claim(ORIGIN, "b", 30)) == (available(), "b")
         assert held(await store.claim(ORIGIN, "c", 30, if_new=True)) == (available(), "b")
-        await store.close()
 
     @in_asyncio
-    async def test_many_claims_at_once_find_their_own_records(self, opened):
-        store = opened()
+    async def test_many_claims_at_once_find_their_own_records(self, store):
         known = [f"https://known-{number}.example" for number in range(600)]
         new = [f"https://new-{number}.example" for number in range(600)]
         await asyncio.gather(*(store.put(available(origin=origin)) for origin in known))
@@ -123,38 +133,31 @@ class Contract:
         )
         assert found[:600] == [(available(origin=origin), None) for origin in known]
         assert [held(each) for each in found[600:]] == [(None, origin) for origin in new]
-        await store.close()
 
     @in_asyncio
-    async def test_a_lease_ends_by_itself(self, opened):
-        store = opened()
+    async def test_a_lease_ends_by_itself(self, store):
         assert (await store.claim(ORIGIN, "a", 0.2)).holder == "a"
         await sleep(0.25)
         assert (await store.get(ORIGIN)).holder is None
         assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
         await store.release(ORIGIN, "a")
         assert (await store.get(ORIGIN)).holder == "b"
-        await store.close()
 
     @in_asyncio
-    async def test_a_record_ends_the_lease_of_who_puts_it_alone(self, opened):
-        store = opened()
+    async def test_a_record_ends_the_lease_of_who_puts_it_alone(self, store):
         await store.claim(ORIGIN, "a", 30)
         await store.put(available(), "b")
         assert held(await store.get(ORIGIN)) == (available(), "a")
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
-        await store.close()
 
     @in_asyncio
-    async def test_who_gets_the_lease_sees_the_record_of_the_last_holder(self, opened):
-        store = opened()
+    async def test_who_gets_the_lease_sees_the_record_of_the_last_holder(self, store):
         await store.claim(ORIGIN, "a", 30)
         record = unreachable()
         _, claim = await asyncio.gather(store.put(record, "a"), store.claim(ORIGIN, "b", 30))
         assert held(claim) in {(record, "b"), (None, "a")}
         assert held(await store.claim(ORIGIN, "b", 30)) == (record, "b")
-        await store.close()
 
     @in_asyncio
     async def test_one_of_many_gets_the_lease(self, opened):
@@ -165,39 +168,31 @@ class Contract:
                 *(store.claim(origin, f"{i}", 30) for i, store in enumerate(stores))
             )
             assert len({claim.holder for claim in claims}) == 1
-        for store in stores:
-            await store.close()
 
     @in_asyncio
-    async def test_one_of_many_at_once_gets_a_lease_that_has_ended(self, opened):
-        store = opened()
+    async def test_one_of_many_at_once_gets_a_lease_that_has_ended(self, store):
         assert (await store.claim(HOST, "dead", 0.05)).holder == "dead"
         await sleep(0.1)
         claims = await asyncio.gather(*(store.claim(HOST, f"{i}", LONG) for i in range(50)))
         (holder,) = {claim.holder for claim in claims}
         assert holder in {f"{i}" for i in range(50)}
         assert all(is_about(claim.lease, holder, LONG) for claim in claims)
-        await store.close()
 
     @in_asyncio
-    async def test_a_lease_tells_who_has_it_and_for_how_long(self, opened):
-        store = opened()
+    async def test_a_lease_tells_who_has_it_and_for_how_long(self, store):
         assert is_about((await store.claim(HOST, "a", LONG)).lease, "a", LONG)
         assert is_about((await store.get(HOST)).lease, "a", LONG)
         assert is_about((await store.claim(HOST, "b", 3 * LONG)).lease, "a", LONG)
         assert is_about((await store.get(HOST)).lease, "a", LONG)
-        await store.close()
 
     @in_asyncio
-    async def test_who_has_a_lease_says_anew_when_it_ends(self, opened):
-        store = opened()
+    async def test_who_has_a_lease_says_anew_when_it_ends(self, store):
         for seconds in (LONG, 3 * LONG, 2 * LONG):
             assert is_about((await store.claim(HOST, "a", seconds)).lease, "a", seconds)
             assert is_about((await store.get(HOST)).lease, "a", seconds)
         assert (await store.claim(HOST, "a", 0.1)).holder == "a"
         await sleep(0.15)
         assert (await store.claim(HOST, "b", LONG)).holder == "b"
-        await store.close()
 
     @pytest.mark.parametrize(
         ("holder", "seconds", "expected"),
@@ -210,37 +205,30 @@ class Contract:
     )
     @in_asyncio
     async def test_a_longer_lease_takes_the_place_of_any_other_and_ends_with_the_later_of_both(
-        self, opened, holder, seconds, expected
+        self, store, holder, seconds, expected
     ):
-        store = opened()
         await store.claim(HOST, "a", 2 * LONG)
         claim = await store.claim(HOST, holder, seconds, longer=True)
         assert is_about(claim.lease, *expected)
         assert is_about((await store.get(HOST)).lease, *expected)
-        await store.close()
 
     @in_asyncio
-    async def test_a_longer_lease_needs_no_other_and_ends_by_itself(self, opened):
-        store = opened()
+    async def test_a_longer_lease_needs_no_other_and_ends_by_itself(self, store):
         assert (await store.claim(HOST, "a", 0.2, longer=True)).holder == "a"
         await sleep(0.25)
         assert (await store.get(HOST)).lease is None
         assert is_about((await store.claim(HOST, "b", LONG, longer=True)).lease, "b", LONG)
-        await store.close()
 
     @in_asyncio
-    async def test_who_has_lost_a_lease_neither_renews_nor_ends_it(self, opened):
-        store = opened()
+    async def test_who_has_lost_a_lease_neither_renews_nor_ends_it(self, store):
         await store.claim(HOST, "a", LONG)
         await store.claim(HOST, PAUSE, 2 * LONG, longer=True)
         assert is_about((await store.claim(HOST, "a", 3 * LONG)).lease, PAUSE, 2 * LONG)
         await store.release(HOST, "a")
         assert is_about((await store.get(HOST)).lease, PAUSE, 2 * LONG)
-        await store.close()
 
     @in_asyncio
-    async def test_all_pauses_are_known_and_no_other_lease(self, opened):
-        store = opened()
+    async def test_all_pauses_are_known_and_no_other_lease(self, opened, store):
         assert dict(await store.pauses()) == {}
         await store.claim(ORIGIN, "a", LONG)
         await store.claim(HOST, "a", LONG)
@@ -256,12 +244,9 @@ class Contract:
         for host, seconds in hosts.items():
             assert seconds - PATIENCE < pauses[key_of_host(host)] < seconds + 1
         assert (await other.claim(key_of_host("site-0.example"), "a", LONG)).holder == PAUSE
-        for each in {store, other}:
-            await each.close()
 
     @in_asyncio
-    async def test_a_pause_that_has_ended_or_was_released_is_none(self, opened):
-        store = opened()
+    async def test_a_pause_that_has_ended_or_was_released_is_none(self, store):
         await store.claim(HOST, PAUSE, 0.2, longer=True)
         await store.claim(OTHER, PAUSE, LONG, longer=True)
         await sleep(0.25)
@@ -269,7 +254,6 @@ class Contract:
         assert (await store.claim(HOST, "a", LONG)).holder == "a"
         await store.release(OTHER, PAUSE)
         assert dict(await store.pauses()) == {}
-        await store.close()
 
     @in_asyncio
     async def test_of_pauses_that_begin_at_once_the_longest_holds(self, opened):
@@ -283,12 +267,9 @@ class Contract:
             ((key, left),) = (await store.pauses()).items()
             assert key == HOST
             assert 5 * LONG - PATIENCE < left < 5 * LONG + 1
-        for store in stores:
-            await store.close()
 
     @in_asyncio
-    async def test_all_origins_are_listed_across_pages(self, opened):
-        store = opened()
+    async def test_all_origins_are_listed_across_pages(self, store):
         assert [key async for key in self.bare(store).scan_keys()] == []
         origins = {f"https://site-{i}.example" for i in range(2_500)}
         await asyncio.gather(*(store.put(unavailable(origin)) for origin in origins))
@@ -296,11 +277,9 @@ class Contract:
         found = [key async for key in self.bare(store).scan_keys()]
         assert set(found) == origins
         assert len(found) == len(origins)
-        await store.close()
 
     @in_asyncio
-    async def test_a_dropped_record_is_gone_and_its_lease_stays(self, opened):
-        store = opened()
+    async def test_a_dropped_record_is_gone_and_its_lease_stays(self, store):
         await store.put(available())
         await store.put(available(OTHER))
         await store.claim(ORIGIN, "a", 30)
@@ -310,15 +289,12 @@ class Contract:
         assert [key async for key in self.bare(store).scan_keys()] == [OTHER]
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
-        await store.close()
 
     @in_asyncio
-    async def test_nothing_is_pruned_within_the_bounds(self, opened):
-        store = opened()
+    async def test_nothing_is_pruned_within_the_bounds(self, store):
         await store.put(available())
         assert await self.bare(store).prune() == 0
         assert (await store.get(ORIGIN)).record == available()
-        await store.close()
 
 
 class PersistentContract(Contract):
@@ -331,8 +307,7 @@ class PersistentContract(Contract):
         raise NotImplementedError
 
     @in_asyncio
-    async def test_leases_and_pauses_outlive_the_store(self, opened):
-        store = opened()
+    async def test_leases_and_pauses_outlive_the_store(self, opened, store):
         await store.claim(ORIGIN, "a", LONG)
         await store.claim(HOST, PAUSE, LONG)
         await store.close()
@@ -340,18 +315,15 @@ class PersistentContract(Contract):
         assert is_about((await store.get(ORIGIN)).lease, "a", LONG)
         assert is_about((await store.get(HOST)).lease, PAUSE, LONG)
         assert list(await store.pauses()) == [HOST]
-        await store.close()
 
     @in_asyncio
-    async def test_what_is_put_outlives_the_store(self, opened):
-        store = opened()
+    async def test_what_is_put_outlives_the_store(self, opened, store):
         await store.put(available())
         await store.put(unavailable(OTHER))
         await store.close()
         store = opened()
         assert (await store.get(ORIGIN)).record == available()
         assert (await store.get(OTHER)).record == unavailable(OTHER)
-        await store.close()
 
     @pytest.mark.parametrize(
         "change",
@@ -369,8 +341,7 @@ class PersistentContract(Contract):
         ids=["empty", "cut", "version", "origin", "body", "behind", "huge", "pickle", "shape"],
     )
     @in_asyncio
-    async def test_a_record_altered_by_hand_is_a_miss(self, opened, change, request):
-        store = opened()
+    async def test_a_record_altered_by_hand_is_a_miss(self, opened, store, change, request):
         await store.put(available())
         await store.close()
         self.alter(ORIGIN, change)
@@ -385,7 +356,6 @@ class PersistentContract(Contract):
         assert await self.bare(store).discard(ORIGIN) is True
         await store.put(unavailable())
         assert (await store.get(ORIGIN)).record == unavailable()
-        await store.close()
 
 
 def memory(**kwargs):
@@ -394,7 +364,7 @@ def memory(**kwargs):
 
 class TestMemory(Contract):
     @pytest.fixture
-    def opened(self):
+    def make(self):
         return memory
 
 
@@ -405,69 +375,60 @@ def sqlite(path, **kwargs):
 
 class TestSQLite(PersistentContract):
     @pytest.fixture
-    def opened(self, tmp_path):
+    def make(self, tmp_path):
         self.path = tmp_path / "robots.sqlite"
         return lambda: sqlite(self.path)
 
-    def alter(self, origin, change):
+    def execute(self, statement, *values):
+        """Do what another program does to the file."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            query = "SELECT data FROM records WHERE origin = ?"
-            (data,) = connection.execute(query, (origin,)).fetchone()
-            query = "UPDATE records SET data = ? WHERE origin = ?"
-            connection.execute(query, (change(data), origin))
+            return connection.execute(statement, values).fetchone()
+
+    def alter(self, origin, change):
+        (data,) = self.execute("SELECT data FROM records WHERE origin = ?", origin)
+        self.execute("UPDATE records SET data = ? WHERE origin = ?", change(data), origin)
 
     @pytest.mark.parametrize("data", ["CAST(X'ff' AS TEXT)", "'a text'", "5", "2.5"])
     @in_asyncio
-    async def test_a_record_of_another_type_is_a_miss(self, opened, data):
-        store = opened()
+    async def test_a_record_of_another_type_is_a_miss(self, opened, store, data):
         await store.put(available())
         await store.put(available(OTHER))
         await store.close()
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute(f"UPDATE records SET data = {data} WHERE origin = '{ORIGIN}'")
+        self.execute(f"UPDATE records SET data = {data} WHERE origin = '{ORIGIN}'")
         store = opened()
         assert await store.get(ORIGIN) == (None, None)
         assert (await store.get(OTHER)).record == available(OTHER)
-        await store.close()
 
     @pytest.mark.parametrize(
         "change",
         ["holder = X'ff'", "taken = 'a text'", "seconds = 'a text'", "seconds = X'ff'"],
     )
     @in_asyncio
-    async def test_a_lease_of_another_type_holds_nothing(self, opened, change):
-        store = opened()
+    async def test_a_lease_of_another_type_holds_nothing(self, opened, store, change):
         await store.claim(ORIGIN, "a", 1e9)
         await store.close()
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute(f"UPDATE leases SET {change}")
+        self.execute(f"UPDATE leases SET {change}")
         store = opened()
         assert await store.get(ORIGIN) == (None, None)
         assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
-        await store.close()
 
     @in_asyncio
-    async def test_texts_that_are_no_utf8_are_no_error(self, opened):
-        store = opened()
+    async def test_texts_that_are_no_utf8_are_no_error(self, opened, store):
         await store.claim(ORIGIN, "a", 1e9)
         origins = {f"https://site-{i}.example" for i in range(1_500)}
         await asyncio.gather(*(store.put(unavailable(origin)) for origin in origins))
         await store.close()
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute("UPDATE leases SET holder = CAST(X'ff' AS TEXT)")
-            connection.execute(
-                "UPDATE records SET origin = CAST(X'ff' AS TEXT) || origin WHERE rowid > 200"
-            )
+        self.execute("UPDATE leases SET holder = CAST(X'ff' AS TEXT)")
+        self.execute("UPDATE records SET origin = CAST(X'ff' AS TEXT) || origin WHERE rowid > 200")
         store = opened()
         assert held(await store.get(ORIGIN)) == (None, "\ufffd")
         found = [key.removeprefix("\ufffd") async for key in self.bare(store).scan_keys()]
         assert sorted(found) == sorted(origins)
-        await store.close()
 
 
 class TestRedis(PersistentContract):
     @pytest.fixture
-    def opened(self, redis_server):
+    def make(self, redis_server):
         self.client = redis_server.client
         self.client.flushall()
         from scrapy_rep.stores.redis import RedisStore
@@ -482,19 +443,21 @@ class TestRedis(PersistentContract):
         key = f"[rs]?*:record:{{{origin}}}"
         self.client.set(key, change(self.client.get(key)))
 
+    def keys_not_ours(self, caplog):
+        """The keys of which a warning says that another program wrote them."""
+        warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        return [re.match("The Redis key '(.*)' was not", text)[1] for text in warned]
+
     @in_asyncio
-    async def test_calls_that_are_made_at_once_go_together(self, opened):
-        store = opened()
+    async def test_calls_that_are_made_at_once_go_together(self, store):
         origins = [f"https://site-{i}.example" for i in range(300)]
         before = self.client.info("stats")["total_reads_processed"]
         await asyncio.gather(*(store.put(available(origin)) for origin in origins))
         await asyncio.gather(*(store.get(origin) for origin in origins))
         assert self.client.info("stats")["total_reads_processed"] - before < len(origins)
-        await store.close()
 
     @in_asyncio
-    async def test_what_is_refused_is_refused_to_who_asked_for_it(self, opened):
-        store = opened()
+    async def test_what_is_refused_is_refused_to_who_asked_for_it(self, store):
         await store.put(available())
         memory = self.client.config_get("maxmemory")["maxmemory"]
         self.client.config_set("maxmemory", 1)
@@ -506,7 +469,6 @@ class TestRedis(PersistentContract):
         assert found == (available(), None)
         assert isinstance(error, StoreError)
         assert dropped
-        await store.close()
 
     @in_asyncio
     async def test_a_lease_of_another_type_is_left_alone(self, opened, caplog):
@@ -520,9 +482,7 @@ class TestRedis(PersistentContract):
         await store.put(available(), "a")
         assert await store.get(ORIGIN) == (available(), None)
         assert self.client.lrange(key, 0, -1) == [b"a list"]
-        warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        assert [text.partition(" was not")[0] for text in warned] == [f"The Redis key '{key}'"]
-        await store.close()
+        assert self.keys_not_ours(caplog) == [key]
 
     @in_asyncio
     async def test_pauses_of_another_type_are_left_alone(self, opened, caplog):
@@ -536,15 +496,10 @@ class TestRedis(PersistentContract):
         # A worker that asks for the lease is told of the pause all the same.
         assert is_about((await store.claim(HOST, "a", LONG)).lease, PAUSE, LONG)
         assert self.client.get("[rs]?*:pauses") == b"a text"
-        warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        assert [text.partition(" was not")[0] for text in warned] == [
-            "The Redis key '[rs]?*:pauses'"
-        ]
-        await store.close()
+        assert self.keys_not_ours(caplog) == ["[rs]?*:pauses"]
 
     @in_asyncio
-    async def test_pauses_that_are_lost_hold_for_who_asks_for_the_lease(self, opened):
-        store = opened()
+    async def test_pauses_that_are_lost_hold_for_who_asks_for_the_lease(self, store):
         await store.claim(HOST, PAUSE, LONG, longer=True)
         self.client.delete("[rs]?*:pauses")
         assert dict(await store.pauses()) == {}
@@ -552,11 +507,9 @@ class TestRedis(PersistentContract):
         # Whoever pauses the host again tells all.
         await store.claim(HOST, PAUSE, LONG / 2, longer=True)
         assert list(await store.pauses()) == [HOST]
-        await store.close()
 
     @in_asyncio
-    async def test_nothing_is_kept_for_longer_than_it_holds(self, opened):
-        store = opened()
+    async def test_nothing_is_kept_for_longer_than_it_holds(self, store):
         await store.claim(HOST, PAUSE, LONG, longer=True)
         await store.claim(OTHER, PAUSE, 2 * LONG, longer=True)
         await store.claim(ORIGIN, "a", LONG)
@@ -565,18 +518,15 @@ class TestRedis(PersistentContract):
         assert len(ends) == 5
         assert all(end > 0 for end in ends.values())
         assert 2 * LONG - PATIENCE < ends[b"[rs]?*:pauses"] / 1000 <= 2 * LONG
-        await store.close()
 
     @in_asyncio
-    async def test_pauses_that_have_ended_are_removed_when_another_begins(self, opened):
-        store = opened()
+    async def test_pauses_that_have_ended_are_removed_when_another_begins(self, store):
         await store.claim(HOST, PAUSE, 0.01, longer=True)
         await store.claim(ORIGIN, PAUSE, LONG, longer=True)
         await sleep(0.05)
         await store.claim(OTHER, PAUSE, LONG, longer=True)
         kept = self.client.zrange("[rs]?*:pauses", 0, -1)
         assert sorted(kept) == sorted([ORIGIN.encode(), OTHER.encode()])
-        await store.close()
 
     @pytest.mark.parametrize("longer", [False, True])
     @in_asyncio
@@ -588,12 +538,11 @@ class TestRedis(PersistentContract):
         claim = await store.claim(HOST, "a", LONG, longer=longer)
         assert is_about(claim.lease, "a", LONG)
         assert 0 < self.client.pttl(key) <= LONG * 1000
-        await store.close()
 
 
 class TestGuardedSQLite(TestSQLite):
     @pytest.fixture
-    def opened(self, tmp_path):
+    def make(self, tmp_path):
         self.path = tmp_path / "robots.sqlite"
         return lambda: GuardedStore(sqlite(self.path), memory(), name="it", timeout=PATIENCE)
 
@@ -605,7 +554,7 @@ class TestGuardedDown(Contract):
     """A store that can't be used: its guard does by itself what a store in memory does."""
 
     @pytest.fixture
-    def opened(self, tmp_path):
+    def make(self, tmp_path):
         (tmp_path / "file").write_text("")
         path = tmp_path / "file" / "robots.sqlite"
         return lambda: GuardedStore(sqlite(path), memory(), name="it", timeout=PATIENCE)
