@@ -129,6 +129,15 @@ class Clock:
     def advance(self, seconds):
         self._ahead += seconds
 
+    def later(self, seconds, *requests):
+        """Return a phase of a crawl, which begins ``seconds`` later with these requests."""
+
+        def phase():
+            self.advance(seconds)
+            return requests
+
+        return phase
+
 
 def modules():
     """Return all modules of scrapy_rep, also those that would be imported later."""

@@ -178,7 +178,7 @@ async def crawl(
     """Crawl ``requests``; ``opened`` is called with the crawler when the spider is open.
 
     ``meanwhile`` is a coroutine function that gets the crawler, and runs beside the crawl. Each of
-    ``phases`` is called when nothing is left to do, and returns requests to go on with.
+    ``phases``, when nothing is left to do, is a list of requests to go on with, or returns one.
     """
     result = Crawl()
     runner = CrawlerRunner(Settings({**SETTINGS, **(settings or {})}, priority="project"))
@@ -198,7 +198,8 @@ async def crawl(
 
     def idle(spider):
         if left:
-            for request in left.pop(0)():
+            phase = left.pop(0)
+            for request in phase() if callable(phase) else phase:
                 crawler.engine.crawl(spider.prepare(request))
             raise DontCloseSpider
 

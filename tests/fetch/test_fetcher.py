@@ -7,7 +7,10 @@ from functools import partial
 
 import pytest
 import pytest_twisted
+from pydispatch.dispatcher import getAllReceivers
 from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http.request import NO_CALLBACK
 
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import answer, held, redirect, robots
@@ -16,6 +19,13 @@ from tests.waiting import PATIENCE, a_while, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 MINUTE, DAY = 60, 86_400
+
+
+def moved(web, path="/hidden", agent="*"):
+    """A site whose robots.txt is at ``path`` of another, and this one, which disallows /hidden."""
+    hidden = robots(f"User-agent: {agent}\nDisallow: /hidden")
+    other = web.site(hidden, paths={path: [robots(RULES)]})
+    return web.site(redirect(other.url(path))), other
 
 
 @pytest.mark.spec("S-8")
@@ -96,13 +106,8 @@ async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
 async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web):
     other = web.site(robots(RULES))
     site = web.site(redirect(other.url("/robots.txt")))
-
-    def then(response):
-        if response.url.startswith(site.url()):
-            yield Request(other.url("/private"))
-            yield Request(other.url("/public"))
-
-    result = await crawl(site.url("/public"), then=then)
+    phase = [other.url("/private"), other.url("/public")]
+    result = await crawl(site.url("/public"), phases=[phase])
     assert other.url("/private") in result.dropped
     assert len(other.robots_requests) == 1
 
@@ -111,12 +116,7 @@ async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web
 async def test_the_answer_is_not_the_target_origins_if_it_was_another_path(web):
     other = web.site(robots(""), paths={"/elsewhere": [robots(RULES)]})
     site = web.site(redirect(other.url("/elsewhere")))
-
-    def then(response):
-        if response.url.startswith(site.url()):
-            yield Request(other.url("/private"))
-
-    result = await crawl(site.url("/public"), then=then)
+    result = await crawl(site.url("/public"), phases=[[other.url("/private")]])
     assert other.url("/private") in result.fetched
 
 
@@ -125,12 +125,7 @@ async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
     other = web.site(redirect("/rules"), paths={"/rules": [robots(RULES)]})
     hops = {f"/{n}": [redirect(f"/{n + 1}")] for n in range(4)}
     site = web.site(redirect("/0"), paths={**hops, "/3": [redirect(other.url("/robots.txt"))]})
-
-    def then(response):
-        if response.url.startswith(site.url()):
-            yield Request(other.url("/private"))
-
-    result = await crawl(site.url("/public"), then=then)
+    result = await crawl(site.url("/public"), phases=[[other.url("/private")]])
     assert result.fetched == [site.url("/public")]
     assert result.dropped == {other.url("/private"): "rule"}
 
@@ -138,14 +133,8 @@ async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
 @pytest.mark.spec("F-3")
 @pytest_twisted.ensureDeferred
 async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
-    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
-    site = web.site(redirect(other.url("/hidden")))
-
-    def then(response):
-        if response.url == other.url("/a"):
-            yield Request(site.url("/private"))
-
-    result = await crawl(other.url("/a"), then=then)
+    site, other = moved(web)
+    result = await crawl(other.url("/a"), phases=[[site.url("/private")]])
     assert site.url("/private") in result.fetched
     assert "/hidden" not in other.targets
 
@@ -154,15 +143,9 @@ async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
 @pytest.mark.parametrize("path", ["/pub/%2e%2e/hidden/r", "/pub/./%2E%2e/hidden", "/hid%64en"])
 @pytest_twisted.ensureDeferred
 async def test_a_hop_is_judged_in_all_spellings_as_a_page_is(web, path):
-    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={path: [robots(RULES)]})
-    site = web.site(redirect(other.url(path)))
-
-    def then(response):
-        if response.url == other.url("/a"):
-            yield Request(site.url("/page"))
-            yield Request(other.url(path))
-
-    result = await crawl(other.url("/a"), then=then)
+    site, other = moved(web, path)
+    phase = [site.url("/page"), other.url(path)]
+    result = await crawl(other.url("/a"), phases=[phase])
     assert result.dropped == {other.url(path): "rule"}
     assert site.targets == ["/page"]
     assert other.targets == ["/a"]
@@ -172,20 +155,12 @@ async def test_a_hop_is_judged_in_all_spellings_as_a_page_is(web, path):
 @pytest_twisted.ensureDeferred
 async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web, tmp_path):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    hidden = robots("User-agent: testbot\nDisallow: /hidden")
-    other = web.site(hidden, paths={"/hidden": [robots(RULES)]})
-    site = web.site(redirect(other.url("/hidden")))
-
-    def then(response):
-        if response.url == other.url("/a"):
-            yield Request(site.url("/private"))
-
-    result = await crawl(other.url("/a"), then=then, settings=settings)
+    site, other = moved(web, agent="testbot")
+    result = await crawl(other.url("/a"), phases=[[site.url("/private")]], settings=settings)
     assert site.url("/private") in result.fetched
+    settings["USER_AGENT"] = "otherbot/1.0"
     for _ in range(2):
-        result = await crawl(
-            site.url("/private"), settings={**settings, "USER_AGENT": "otherbot/1.0"}
-        )
+        result = await crawl(site.url("/private"), settings=settings)
         assert result.dropped == {site.url("/private"): "rule"}
     assert other.targets == ["/a", "/hidden"]
 
@@ -193,8 +168,7 @@ async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web
 @pytest.mark.spec("F-3")
 @pytest_twisted.ensureDeferred
 async def test_rules_that_are_not_known_yet_end_no_chain(web):
-    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
-    site = web.site(redirect(other.url("/hidden")))
+    site, _ = moved(web)
     result = await crawl(site.url("/private"))
     assert result.dropped == {site.url("/private"): "rule"}
 
@@ -203,11 +177,9 @@ async def test_rules_that_are_not_known_yet_end_no_chain(web):
 @pytest_twisted.ensureDeferred
 async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
-    site = web.site(redirect(other.url("/hidden")))
+    site, other = moved(web)
     await crawl(other.url("/a"), settings=settings)
-    later = [Request(other.url("/b"))]
-    result = await crawl(site.url("/private"), settings=settings, phases=[lambda: later])
+    result = await crawl(site.url("/private"), settings=settings, phases=[[other.url("/b")]])
     assert result.fetched == [site.url("/private"), other.url("/b")]
     assert other.targets == ["/a", "/b"]
     assert len(other.robots_requests) == 1
@@ -220,8 +192,7 @@ async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_p
 @pytest_twisted.ensureDeferred
 async def test_stored_rules_that_have_expired_end_no_chain(web, tmp_path, clock):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
-    site = web.site(redirect(other.url("/hidden")))
+    site, other = moved(web)
     await crawl(other.url("/a"), settings=settings)
     clock.advance(DAY)
     result = await crawl(site.url("/private"), settings=settings)
@@ -277,12 +248,16 @@ async def test_a_store_that_hangs_at_a_hop_does_not_make_the_site_unreachable(we
     assert result.dropped == {site.url("/private"): "rule"}
 
 
+@pytest.mark.parametrize("of_environment", [False, True])
 @pytest_twisted.ensureDeferred
-async def test_no_redirect_from_a_public_host_to_a_private_one(web):
+async def test_no_redirect_from_a_public_host_to_a_private_one(web, monkeypatch, of_environment):
     inside = web.site(robots(RULES))
     proxy = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
-    page = Request("http://public.example/a", meta={"proxy": proxy.url("")})
-    result = await crawl(page)
+    if of_environment:
+        monkeypatch.setenv("http_proxy", proxy.url(""))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+    meta = {} if of_environment else {"proxy": proxy.url("")}
+    result = await crawl(Request("http://public.example/a", meta=meta))
     assert set(result.dropped.values()) == {"unreachable"}
     assert inside.journal == []
     assert [entry["target"] for entry in proxy.journal] == ["http://public.example/robots.txt"]
@@ -303,34 +278,15 @@ async def test_a_redirect_within_a_private_network_is_followed_whatever_its_host
 @pytest_twisted.ensureDeferred
 async def test_proxy_and_user_agent_of_the_page_are_carried_over(web):
     proxy = web.site(robots(RULES))
-    page = Request(
-        "http://site.example/public",
-        headers={
-            "User-Agent": "pagebot/2",
-            "Cookie": "a=b",
-            "Authorization": "Basic x",
-            "X-Mine": "1",
-            "Referer": "http://elsewhere/",
-        },
-        meta={"proxy": f"http://name:word@127.0.0.1:{proxy.port}"},
-    )
-    await crawl(page)
+    others = {"Cookie": "a=b", "Authorization": "Basic x", "X-Mine": "1", "Referer": "http://a/"}
+    headers = {"User-Agent": "pagebot/2", **others}
+    meta = {"proxy": f"http://name:word@127.0.0.1:{proxy.port}"}
+    await crawl(Request("http://site.example/public", headers=headers, meta=meta))
     asked, _ = proxy.journal
     assert asked["target"] == "http://site.example/robots.txt"
     assert asked["headers"]["user-agent"] == "pagebot/2"
     assert asked["headers"]["proxy-authorization"].startswith("basic ")
     assert not {"cookie", "authorization", "x-mine", "referer"} & asked["headers"].keys()
-
-
-@pytest_twisted.ensureDeferred
-async def test_no_redirect_to_a_private_host_behind_a_proxy_of_the_environment(web, monkeypatch):
-    inside = web.site(robots(RULES))
-    proxy = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
-    monkeypatch.setenv("http_proxy", proxy.url(""))
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    result = await crawl("http://public.example/a")
-    assert set(result.dropped.values()) == {"unreachable"}
-    assert inside.journal == []
 
 
 @pytest_twisted.ensureDeferred
@@ -349,13 +305,9 @@ async def test_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
 async def test_credentials_of_the_crawl_do_not_follow_a_redirect(web):
     other = web.site(robots(RULES))
     site = web.site(redirect(other.url("/robots.txt")))
-    await crawl(
-        site.url("/a"),
-        settings={
-            "DEFAULT_REQUEST_HEADERS": {"Cookie": "a=b", "Authorization": "Basic x"},
-            "COOKIES_ENABLED": False,
-        },
-    )
+    headers = {"Cookie": "a=b", "Authorization": "Basic x"}
+    settings = {"DEFAULT_REQUEST_HEADERS": headers, "COOKIES_ENABLED": False}
+    await crawl(site.url("/a"), settings=settings)
     assert "cookie" not in site.robots_requests[0]["headers"]
     assert site.robots_requests[0]["headers"]["authorization"] == "basic x"
     assert not {"cookie", "authorization"} & other.journal[0]["headers"].keys()
@@ -379,36 +331,23 @@ async def test_a_401_without_the_credentials_of_the_crawl_allows_nothing(web):
     """The credentials do not follow the redirect, so the target can't show its rules."""
     other = web.site(answer(401, headers={"WWW-Authenticate": "Basic realm=x"}))
     site = web.site(redirect(other.url("/robots.txt")))
-    result = await crawl(
-        site.url("/private"),
-        settings={
-            "DEFAULT_REQUEST_HEADERS": {"Authorization": "Basic x"},
-            "REP_UNREACHABLE_ACTION": "drop",
-        },
-    )
+    settings = {"DEFAULT_REQUEST_HEADERS": {"Authorization": "Basic x"}}
+    result = await crawl(site.url("/private"), settings=settings)
     assert set(result.dropped.values()) == {"unreachable"}
     assert site.targets == []
     assert result.stats["robotstxt/not_of_origin_count"] == 1
+
+
+DELAYED = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}}}
+"""A delay longer than a fetch may take, but for pages."""
 
 
 @pytest.mark.spec("F-7")
 @pytest_twisted.ensureDeferred
 async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clock):
     site = web.site(answer(503), robots(RULES))
-
-    def a_day_later():
-        clock.advance(DAY)
-        return [Request(site.url("/after"))]
-
-    result = await crawl(
-        site.url("/before"),
-        settings={
-            # Longer than a fetch may take.
-            "DOWNLOAD_DELAY": 10 * PATIENCE,
-            "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}},
-        },
-        phases=[a_day_later],
-    )
+    phases = [clock.later(DAY, site.url("/after"))]
+    result = await crawl(site.url("/before"), settings=DELAYED, phases=phases)
     assert list(result.dropped) == [site.url("/before")]
     assert site.targets == ["/after"]
 
@@ -416,10 +355,7 @@ async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clo
 @pytest_twisted.ensureDeferred
 async def test_robots_txt_does_not_wait_on_a_machine_that_was_just_started(web, just_started):
     site = web.site(robots(RULES))
-
-    slots = {"127.0.0.1": {"delay": 0}}
-    settings = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": slots, "REP_TIMEOUT": PATIENCE}
-    await crawl(site.url("/a"), settings=settings)
+    await crawl(site.url("/a"), settings=DELAYED)
     assert site.targets == ["/a"]
 
 
@@ -427,19 +363,8 @@ async def test_robots_txt_does_not_wait_on_a_machine_that_was_just_started(web, 
 async def test_headers_of_any_size_leave_a_record_that_can_be_read(web):
     headers = {"Cache-Control": "x" * 15_000, "Age": "1" * 15_000}
     site = web.site(answer(200, RULES, headers=headers))
-    pages = [
-        Request(site.url(f"/{i}"), headers={"User-Agent": f"bot{chr(97 + i)}/1"}) for i in range(4)
-    ]
+    pages = [Request(site.url(f"/{bot}"), headers={"User-Agent": f"bot{bot}/1"}) for bot in "abcd"]
     await crawl(*pages)
-    assert len(site.robots_requests) == 1
-
-
-@pytest_twisted.ensureDeferred
-async def test_offsite_does_not_drop_robots_txt(web):
-    site = web.site(robots(RULES))
-    page = Request(site.url("/private"), meta={"allow_offsite": True})
-    result = await crawl(page, allowed_domains=["example.com"])
-    assert set(result.dropped.values()) == {"rule"}
     assert len(site.robots_requests) == 1
 
 
@@ -496,10 +421,6 @@ async def test_robots_txt_takes_no_turn_of_the_pages_slot(web):
 @pytest.mark.parametrize("signal", ["headers_received", "bytes_received"])
 @pytest_twisted.ensureDeferred
 async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, signal, fail):
-    from scrapy import signals
-    from scrapy.exceptions import StopDownload
-    from scrapy.http.request import NO_CALLBACK
-
     site = web.site(robots(RULES))
 
     def opened(crawler, *, spares=False):
@@ -524,9 +445,6 @@ async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, s
 
 @pytest_twisted.ensureDeferred
 async def test_nothing_listens_to_pages_when_no_robots_txt_is_in_flight(web):
-    from pydispatch.dispatcher import getAllReceivers
-    from scrapy import signals
-
     site = web.site(robots(RULES))
     listening = []
 
@@ -576,7 +494,7 @@ async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most
 
     def after_a_change():
         site.change(robots("User-agent: *\nDisallow: /late\n"))
-        return [Request(late)]
+        return [late]
 
     settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **queue, **other}
     result = await crawl(*urls, settings=settings, phases=[after_a_change])
@@ -603,17 +521,19 @@ async def test_builtin_stats(web):
     dead = web.site(answer(503))
     gone = web.site([["close"]])
     result = await crawl(site.url("/private"), dead.url("/a"), gone.url("/a"))
-    stats = result.stats
-    assert stats["robotstxt/request_count"] == 3
-    assert stats["robotstxt/response_count"] == 2
-    assert stats["robotstxt/response_status_count/200"] == 1
-    assert stats["robotstxt/response_status_count/503"] == 1
-    assert stats["robotstxt/forbidden"] == 3
-    assert stats["robotstxt/forbidden_reason_count/rule"] == 1
-    assert stats["robotstxt/forbidden_reason_count/unreachable"] == 2
-    assert stats["robotstxt/outcome_count/available"] == 1
-    assert stats["robotstxt/outcome_count/unreachable"] == 2
-    assert [name for name in stats if name.startswith("robotstxt/exception_count/")]
+    counts = {
+        "request_count": 3,
+        "response_count": 2,
+        "response_status_count/200": 1,
+        "response_status_count/503": 1,
+        "forbidden": 3,
+        "forbidden_reason_count/rule": 1,
+        "forbidden_reason_count/unreachable": 2,
+        "outcome_count/available": 1,
+        "outcome_count/unreachable": 2,
+    }
+    assert {name: result.stats[f"robotstxt/{name}"] for name in counts} == counts
+    assert [name for name in result.stats if name.startswith("robotstxt/exception_count/")]
 
 
 @pytest.mark.rfc9309("2.2.1")
@@ -643,11 +563,8 @@ async def test_the_group_is_that_of_the_user_agent_that_is_sent(web):
 async def test_robotstxt_user_agent_takes_a_list(web):
     body = "User-agent: news\nDisallow: /news\n\nUser-agent: testbot-images\nDisallow: /images\n"
     site = web.site(robots(body))
-    result = await crawl(
-        site.url("/news"),
-        site.url("/images"),
-        settings={"ROBOTSTXT_USER_AGENT": ["testbot-images", "news"]},
-    )
+    settings = {"ROBOTSTXT_USER_AGENT": ["testbot-images", "news"]}
+    result = await crawl(site.url("/news"), site.url("/images"), settings=settings)
     assert list(result.dropped) == [site.url("/images")]
 
 
@@ -655,11 +572,8 @@ async def test_robotstxt_user_agent_takes_a_list(web):
 async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
     body = "User-agent: headerbot\nDisallow: /header\n\nUser-agent: spiderbot\nDisallow: /spider\n"
     site = web.site(robots(body))
-    result = await crawl(
-        site.url("/header"),
-        site.url("/spider"),
-        settings={"DEFAULT_REQUEST_HEADERS": {"User-Agent": "headerbot/1"}},
-    )
+    settings = {"DEFAULT_REQUEST_HEADERS": {"User-Agent": "headerbot/1"}}
+    result = await crawl(site.url("/header"), site.url("/spider"), settings=settings)
     assert list(result.dropped) == [site.url("/header")]
     assert site.journal[-1]["headers"]["user-agent"] == "headerbot/1"
 
@@ -669,16 +583,14 @@ async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
 async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
     short = answer(200, "", headers={"Cache-Control": "max-age=0"})
     site = web.site(short, robots("User-agent: *\nDisallow: /"))
-
-    def later(seconds, path):
-        clock.advance(seconds)
-        return [Request(site.url(path))]
-
     result = await crawl(
         site.url("/now"),
         site.url("/also"),
         settings={"REP_CACHE_TTL_MIN": DAY},
-        phases=[partial(later, 0.9 * DAY, "/still"), partial(later, 0.2 * DAY, "/later")],
+        phases=[
+            clock.later(0.9 * DAY, site.url("/still")),
+            clock.later(0.2 * DAY, site.url("/later")),
+        ],
     )
     assert sorted(site.targets) == ["/also", "/now", "/still"]
     assert result.dropped == {site.url("/later"): "rule"}
@@ -689,21 +601,14 @@ async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
 @pytest_twisted.ensureDeferred
 async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
     site = web.site(answer(500), robots(RULES))
-
-    def later(seconds, path):
-        clock.advance(seconds)
-        return [Request(site.url(path))]
-
+    before, between, after = map(site.url, ("/before", "/between", "/after"))
     # By chance it is up to a quarter more.
     result = await crawl(
-        site.url("/before"),
+        before,
         settings={"REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": 2 * DAY},
-        phases=[partial(later, 0.9 * DAY, "/between"), partial(later, 0.4 * DAY, "/after")],
+        phases=[clock.later(0.9 * DAY, between), clock.later(0.4 * DAY, after)],
     )
-    assert result.dropped == {
-        site.url("/before"): "unreachable",
-        site.url("/between"): "unreachable",
-    }
+    assert result.dropped == dict.fromkeys((before, between), "unreachable")
     assert site.targets == ["/after"]
     assert len(site.robots_requests) == 2
 
@@ -712,18 +617,8 @@ async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
 @pytest_twisted.ensureDeferred
 async def test_a_clock_set_forward_by_30_days_opens_nothing(web, clock):
     site = web.site(answer(503))
-    pages = iter(range(9))
-
-    def later(seconds):
-        def phase():
-            clock.advance(seconds)
-            return [site.url(f"/{next(pages)}")]
-
-        return phase
-
-    result = await crawl(
-        phases=[later(0), later(MINUTE), later(30 * DAY), later(0), later(MINUTE)],
-    )
+    times = enumerate([0, MINUTE, 30 * DAY, 0, MINUTE])
+    result = await crawl(phases=[clock.later(each, site.url(f"/{n}")) for n, each in times])
     assert len(site.robots_requests) == 4
     assert site.targets == []
     assert list(result.dropped.values()) == ["unreachable"] * 5
@@ -760,8 +655,6 @@ async def test_no_more_fetches_at_a_time_than_the_setting_says(web, monkeypatch)
 
 @pytest_twisted.ensureDeferred
 async def test_requests_of_download_async_are_obeyed_too(web):
-    from scrapy.exceptions import IgnoreRequest
-
     site = web.site(robots(RULES))
     caught = []
 
