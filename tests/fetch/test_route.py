@@ -40,6 +40,8 @@ from tests.waiting import until
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
 DAY = 86_400
+URL, TUNNELLED = "http://a.example/robots.txt", "https://a.example/robots.txt"
+API = "http://api.example/?url=a"
 
 
 @pytest.fixture
@@ -47,9 +49,13 @@ def store(tmp_path):
     return f"sqlite:///{tmp_path}/robots.sqlite"
 
 
-def rows(store, table):
+def row(store, query):
     with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
-        return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        return connection.execute(query).fetchone()[0]
+
+
+def rows(store, table):
+    return row(store, f"SELECT count(*) FROM {table}")
 
 
 def refusal(status, **headers):
@@ -103,9 +109,19 @@ class Rewriting:
         return request.replace(url=f"{self.api}/?url={request.url}", dont_filter=True)
 
 
-class Raising:
-    def process_request(self, request):
-        raise ValueError("of a middleware")
+def through_api(api):
+    """The settings of a crawl whose requests go to ``api``."""
+    return {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
+
+
+def raising(error):
+    """A middleware that raises ``error``."""
+
+    class Raising:
+        def process_request(self, request):
+            raise error
+
+    return {"DOWNLOADER_MIDDLEWARES": {Raising: 500}}
 
 
 REFUSALS = {
@@ -124,16 +140,14 @@ REFUSALS = {
 
 async def crawled_through_and_then_directly(site, store, *, settings=None, meta=None):
     """What came of a crawl on which the origin can't be reached; after it a direct one is right."""
-    url = site.url("/private")
-    first = await crawl(
-        Request(url, meta=meta or {}), settings={"REP_STORE": store, **(settings or {})}
-    )
+    url, stored = site.url("/private"), {"REP_STORE": store}
+    first = await crawl(Request(url, meta=meta or {}), settings={**stored, **(settings or {})})
     assert first.dropped == {url: "unreachable"}
     assert first.stats["robotstxt/not_of_origin_count"] == 1
     assert (rows(store, "records"), rows(store, "leases")) == (0, 0)
     warned = [line for line in first.messages(logging.WARNING) if "was not fetched" in line]
     assert len(warned) == 1
-    second = await crawl(url, settings={"REP_STORE": store})
+    second = await crawl(url, settings=stored)
     assert second.dropped == {url: "rule"}
     assert site.targets == []
     assert rows(store, "records") == 1
@@ -167,9 +181,8 @@ async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, cer
 @pytest_twisted.ensureDeferred
 async def test_a_proxy_that_is_down_says_nothing_of_the_site(web, store):
     port = refusing_port()
-    line = await crawled_through_and_then_directly(
-        web.site(ALL_FORBIDDEN), store, meta={"proxy": f"http://127.0.0.1:{port}"}
-    )
+    meta = {"proxy": f"http://127.0.0.1:{port}"}
+    line = await crawled_through_and_then_directly(web.site(ALL_FORBIDDEN), store, meta=meta)
     assert f"a proxy gave no answer (127.0.0.1:{port}: " in line
     assert "see whether it is up" in line
 
@@ -188,8 +201,12 @@ COMPONENTS = {
         "RequestError (RequestError: 401 from the API)",
     ),
     "a middleware that raises": (
-        {"DOWNLOADER_MIDDLEWARES": {Raising: 500}},
+        raising(ValueError("of a middleware")),
         "another middleware raised builtins.ValueError (ValueError: of a middleware)",
+    ),
+    "a middleware that has no network": (
+        raising(ConnectionRefusedError("no database")),
+        "another middleware raised builtins.ConnectionRefusedError",
     ),
 }
 
@@ -198,10 +215,8 @@ COMPONENTS = {
 @pytest_twisted.ensureDeferred
 async def test_a_component_that_fails_says_nothing_of_the_site(web, store, name):
     settings, says = COMPONENTS[name]
-    line = await crawled_through_and_then_directly(
-        web.site(ALL_FORBIDDEN), store, settings=settings
-    )
-    assert says in line
+    site = web.site(ALL_FORBIDDEN)
+    assert says in await crawled_through_and_then_directly(site, store, settings=settings)
 
 
 WITHOUT_HANDLER = {
@@ -282,8 +297,7 @@ async def test_nobody_waits_where_robots_txt_leads_to_what_has_no_handler(web):
 @pytest_twisted.ensureDeferred
 async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
     site, api = web.site(ALL_FORBIDDEN), web.site(paths=refusal(status))
-    settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
-    line = await crawled_through_and_then_directly(site, store, settings=settings)
+    line = await crawled_through_and_then_directly(site, store, settings=through_api(api))
     assert f"place refused (127.0.0.1:{api.port}, status {status})" in line
 
 
@@ -295,10 +309,8 @@ async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
 async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way, answers, dropped):
     other = web.site(paths={"/robots.txt": [answers], "/": [answers]})
     url = "http://site.example/page"
-    if way == "proxy":
-        settings, meta = {}, {"proxy": other.url("")}
-    else:
-        settings, meta = {"API": other.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}, {}
+    meta = {"proxy": other.url("")} if way == "proxy" else {}
+    settings = {} if way == "proxy" else through_api(other)
     result = await crawl(Request(url, meta=meta), settings={"REP_STORE": store, **settings})
     assert list(result.dropped.values()) == ([dropped] if dropped else [])
     assert rows(store, "records WHERE origin = 'http://site.example'") == 1
@@ -316,11 +328,7 @@ async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way,
 @pytest_twisted.ensureDeferred
 async def test_what_an_api_renders_counts_where_it_has_rules(web, store, shown, dropped):
     page = answer(200, f"<html><head></head><body>{shown}</body></html>")
-    settings = {
-        "API": web.site(paths={"*": [page]}).url(""),
-        "DOWNLOADER_MIDDLEWARES": {Rewriting: 500},
-        "REP_STORE": store,
-    }
+    settings = {**through_api(web.site(paths={"*": [page]})), "REP_STORE": store}
     result = await crawl("http://site.example/page", settings=settings)
     assert list(result.dropped.values()) == [dropped]
     stored = rows(store, "records WHERE origin = 'http://site.example'")
@@ -341,12 +349,9 @@ async def test_a_refusal_that_comes_directly_is_the_sites(web, status):
 async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     sites = [web.site(ALL_FORBIDDEN) for _ in range(3)]
     proxies = [web.site(paths=refusal(407)) for _ in range(2)]
-    result = await crawl(
-        *(
-            Request(site.url(f"/{n}"), meta={"proxy": proxy.url("")})
-            for site, (n, proxy) in zip(sites, enumerate([*proxies, proxies[0]]), strict=True)
-        )
-    )
+    used = zip(sites, [*proxies, proxies[0]], strict=True)
+    pages = [Request(site.url("/"), meta={"proxy": proxy.url("")}) for site, proxy in used]
+    result = await crawl(*pages)
     assert set(result.dropped.values()) == {"unreachable"}
     assert result.stats["robotstxt/not_of_origin_count"] == 3
     told = [line for line in result.messages() if "was not fetched" in line]
@@ -366,11 +371,7 @@ async def test_an_origin_behind_a_broken_route_is_looked_up_once_a_try(web, monk
     monkeypatch.setattr(Cache, "_look_up", counting)
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
     pages = [Request(site.url(f"/{n}"), meta={"proxy": proxy.url("")}) for n in range(5)]
-    settings = {
-        "REP_UNREACHABLE_ACTION": "defer",
-        "REP_DEFER_TIMEOUT": 3,
-        "REP_RETRY_DELAY": 1.0,
-    }
+    settings = {**DEFERS, "REP_DEFER_TIMEOUT": 3, "REP_RETRY_DELAY": 1.0}
     result = await crawl(*pages, settings=settings)
     assert list(result.dropped.values()) == ["unreachable"] * 5
     assert len(lookups) == len(proxy.targets)
@@ -405,6 +406,15 @@ async def test_its_tries_are_ever_further_apart_and_the_last_copy_stays(web, sto
 MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
 
 
+def result_in(mode, urls, **settings):
+    """What came of a crawl in another mode of Scrapy."""
+    process = CrawlProcess(mode, urls, **settings)
+    try:
+        return process.result()
+    finally:
+        process.kill()
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_in_the_other_modes(web, store, mode, certificate):
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
@@ -415,11 +425,7 @@ def test_the_same_in_the_other_modes(web, store, mode, certificate):
         [tls.url("/a"), {"proxy": proxy.url("")}],
         [f"http://127.0.0.1:{refusing_port()}/a", {"proxy": down}],
     ]
-    crawl_ = CrawlProcess(mode, urls, REP_STORE=store)
-    try:
-        result = crawl_.result()
-    finally:
-        crawl_.kill()
+    result = result_in(mode, urls, REP_STORE=store)
     assert set(result["dropped"].values()) == {"unreachable"}
     assert result["stats"]["robotstxt/not_of_origin_count"] == 3
     assert rows(store, "records") == 0
@@ -428,22 +434,21 @@ def test_the_same_in_the_other_modes(web, store, mode, certificate):
 @pytest.mark.parametrize("mode", MODES)
 def test_nobody_waits_for_a_handler_in_the_other_modes_either(web, mode):
     site = web.site(ALL_FORBIDDEN)
-    crawl_ = CrawlProcess(mode, [site.url("/a")], DOWNLOAD_HANDLERS={"http": None}, **DEFERS)
-    try:
-        result = crawl_.result()
-    finally:
-        crawl_.kill()
+    result = result_in(mode, [site.url("/a")], DOWNLOAD_HANDLERS={"http": None}, **DEFERS)
     assert result["dropped"] == {site.url("/a"): "unreachable"}
     assert "robotstxt/deferred" not in result["stats"]
 
 
-def proxied(status, url="http://a.example/robots.txt", sent_url=None, **headers):
+def answered(body=b"", status=200, url=URL, route=None, **headers):
+    """An answer that came through a proxy, or by another ``route``."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = Response(url, status=status, headers=headers)
-    route = Transfer(9, same_origin=True, sent=True, proxy="http://me:word@p:1", rewritten=sent_url)
-    return Answer(response, route, b"", truncated=False)
+    response = Response(url, status=status, headers=headers, body=body)
+    route = route or {"proxy": "http://me:word@p:1"}
+    transfer = Transfer(9, same_origin=True, sent=True, **route)
+    return Answer(response, transfer, body, truncated=False)
 
 
+proxied = partial(answered, b"")
 THE_ORIGINS = [
     proxied(403),
     proxied(500),
@@ -452,24 +457,22 @@ THE_ORIGINS = [
     proxied(301, Via="1.1 p"),
     proxied(504, Proxy_Status="p; received-status=504"),
     # Of a CDN, on the other side of the tunnel.
-    proxied(403, "https://a.example/robots.txt", Via="1.1 cdn"),
-    proxied(502, "https://a.example/robots.txt", Proxy_Status="cdn; error=x"),
-    proxied(403, "https://a.example/robots.txt", X_Squid_Error="ERR 0"),
+    proxied(403, TUNNELLED, Via="1.1 cdn"),
+    proxied(502, TUNNELLED, Proxy_Status="cdn; error=x"),
+    proxied(403, TUNNELLED, X_Squid_Error="ERR 0"),
 ]
 
 
-@pytest.mark.parametrize("answered", THE_ORIGINS, ids=range(len(THE_ORIGINS)))
-def test_what_a_proxy_passes_on_is_the_origins(answered):
-    assert obstacle_in_answer(answered) is None
+@pytest.mark.parametrize("passed_on", THE_ORIGINS, ids=range(len(THE_ORIGINS)))
+def test_what_a_proxy_passes_on_is_the_origins(passed_on):
+    assert obstacle_in_answer(passed_on) is None
 
 
 def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
-    obstacle = obstacle_in_answer(
-        proxied(503, "https://a.example/robots.txt", Zyte_Error="x" * 999)
-    )
+    obstacle = obstacle_in_answer(proxied(503, TUNNELLED, Zyte_Error="x" * 999))
     assert obstacle.what == "a proxy refused"
     assert obstacle.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
-    assert obstacle_in_answer(proxied(407, "https://a.example/robots.txt")) is not None
+    assert obstacle_in_answer(proxied(407, TUNNELLED)) is not None
 
 
 SEEN = FetchError | DecodingError
@@ -489,14 +492,12 @@ OF_NETWORK = [
 
 @pytest.mark.parametrize("error", OF_NETWORK, ids=lambda error: type(error).__name__)
 def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
-    transfer = Transfer(9, same_origin=True, url="http://a/robots.txt")
+    transfer = Transfer(9, same_origin=True, url=URL)
     assert obstacle_in_error(error, "it", None) is None
     assert (obstacle_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
-    transfer.store_proxy_and_url(Request("http://a/robots.txt"))
+    transfer.store_proxy_and_url(Request(URL))
     assert obstacle_in_error(error, "it", transfer) is None
-    transfer.store_proxy_and_url(
-        Request("http://a/robots.txt", meta={"proxy": "http://me:word@p:1/?key=k"})
-    )
+    transfer.store_proxy_and_url(Request(URL, meta={"proxy": "http://me:word@p:1/?key=k"}))
     through = obstacle_in_error(error, "it", transfer)
     if isinstance(error, SEEN):
         assert through is None
@@ -517,8 +518,8 @@ def test_any_other_error_is_not_the_origins(error):
 
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
-    transfer = Transfer(9, same_origin=True, url="http://a/robots.txt", handler="api.Handler")
-    transfer.store_proxy_and_url(Request("http://a/robots.txt"))
+    transfer = Transfer(9, same_origin=True, url=URL, handler="api.Handler")
+    transfer.store_proxy_and_url(Request(URL))
     assert obstacle_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
     assert obstacle_in_error(ConnectionRefusedError(), "it", transfer) is None
 
@@ -530,7 +531,7 @@ def test_a_handler_of_others_may_wait_for_anything(timeout):
 async def test_a_relative_redirect_that_an_api_passes_on_is_followed_on_the_site(web, store):
     site = web.site(ALL_FORBIDDEN)
     api = web.site(paths={"/": [redirect("/rules/robots.txt"), ALL_FORBIDDEN]})
-    settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}, "REP_STORE": store}
+    settings = {**through_api(api), "REP_STORE": store}
     result = await crawl(site.url("/private"), settings=settings)
     assert result.dropped == {site.url("/private"): "rule"}
     assert [entry["target"].partition("?")[0] for entry in api.journal] == ["/", "/"]
@@ -539,16 +540,13 @@ async def test_a_relative_redirect_that_an_api_passes_on_is_followed_on_the_site
 @pytest.mark.parametrize("place", ["the same host", "another host"])
 @pytest_twisted.ensureDeferred
 async def test_a_redirect_of_an_api_to_itself_is_not_the_sites(web, store, place):
-    site = web.site(ALL_FORBIDDEN)
-
-    api = web.site()
+    site, api = web.site(ALL_FORBIDDEN), web.site()
     host, query = {
         "the same host": ("127.0.0.1", ""),
         "another host": ("localhost", f"?url={site.url('/robots.txt')}"),
     }[place]
     api.change(paths={"*": [redirect(f"http://{host}:{api.port}/v2{query}")]})
-    settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
-    line = await crawled_through_and_then_directly(site, store, settings=settings)
+    line = await crawled_through_and_then_directly(site, store, settings=through_api(api))
     assert "redirected to itself" in line
     assert len(api.journal) == 1
 
@@ -556,22 +554,8 @@ async def test_a_redirect_of_an_api_to_itself_is_not_the_sites(web, store, place
 @pytest_twisted.ensureDeferred
 async def test_an_api_that_redirects_for_ever_says_nothing_of_the_site(web, store):
     site, api = web.site(ALL_FORBIDDEN), web.site(paths={"*": [redirect("/login", 302)]})
-    settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
-    line = await crawled_through_and_then_directly(site, store, settings=settings)
+    line = await crawled_through_and_then_directly(site, store, settings=through_api(api))
     assert "redirected without an end" in line
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_network_error_of_a_middleware_is_not_the_sites(web, store):
-    class Backend:
-        def process_request(self, request):
-            raise ConnectionRefusedError("no database")
-
-    settings = {"DOWNLOADER_MIDDLEWARES": {Backend: 500}}
-    line = await crawled_through_and_then_directly(
-        web.site(ALL_FORBIDDEN), store, settings=settings
-    )
-    assert "another middleware raised builtins.ConnectionRefusedError" in line
 
 
 @pytest_twisted.ensureDeferred
@@ -602,16 +586,12 @@ async def test_tries_of_a_broken_route_do_not_count_for_the_origin(web, store, c
     site, proxy = web.site(answer(503)), web.site(paths=refusal(407))
     settings = {"REP_STORE": store, "REP_RETRY_DELAY": 10, "REP_RETRY_DELAY_MAX": DAY}
 
-    def later(meta):
-        clock.advance(DAY)
-        return [Request(site.url("/a"), meta=meta, dont_filter=True)]
-
-    by_proxy = {"proxy": proxy.url("")}
-    phases = [partial(later, by_proxy), partial(later, by_proxy), partial(later, {})]
-    await crawl(Request(site.url("/a"), meta=by_proxy), settings=settings, phases=phases)
+    directly = Request(site.url("/a"), dont_filter=True)
+    by_proxy = directly.replace(meta={"proxy": proxy.url("")})
+    phases = [clock.later(DAY, page) for page in (by_proxy, by_proxy, directly)]
+    await crawl(by_proxy, settings=settings, phases=phases)
     assert (len(proxy.journal), len(site.robots_requests)) == (3, 1)
-    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
-        (data,) = connection.execute("SELECT data FROM records").fetchone()
+    data = row(store, "SELECT data FROM records")
     record = Record.decode(data, site.url(""), max_size=1000)
     assert (record.tries, record.unreachable_for) == (1, 0)
 
@@ -639,11 +619,7 @@ def test_what_a_proxy_says_of_itself_is_not_the_origins(status, header):
     assert obstacle_in_answer(proxied(status, **{header: "1.1 p"})).what == "a proxy refused"
 
 
-def of_service(body, **headers):
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = Response("http://api.example/?url=a", headers=headers, body=body)
-    route = Transfer(9, same_origin=True, sent=True, rewritten="http://api.example/?url=a")
-    return Answer(response, route, body, truncated=False)
+of_service = partial(answered, url=API, route={"rewritten": API})
 
 
 def test_what_a_service_says_in_json_is_its_own():
@@ -655,20 +631,23 @@ def test_what_a_service_says_in_json_is_its_own():
 @pytest_twisted.ensureDeferred
 async def test_the_address_of_a_service_is_not_the_sites():
     chain = Chain(SiteFile.from_key("http://site.example"), deadline=1.0)
-    answered = of_service(b"")
-    answered.response.ip_address = ip_address("127.0.0.1")
-    chain.check_address(answered)
+    said = of_service()
+    said.response.ip_address = ip_address("127.0.0.1")
+    chain.check_address(said)
     with pytest.raises(FetchError, match="private"):
-        await chain.check_redirect("http://169.254.169.254/latest", indirect=answered.is_indirect)
+        await chain.check_redirect("http://169.254.169.254/latest", indirect=said.is_indirect)
 
 
 def test_what_is_tried_again_in_this_process():
-    transfer = Transfer(9, same_origin=True, url="http://a/robots.txt")
-    assert not obstacle_in_error(NotSupported(), "it", transfer).permanent  # of a middleware
+    transfer = Transfer(9, same_origin=True, url=URL)
+
+    def is_permanent(error):
+        return obstacle_in_error(error, "it", transfer).permanent
+
+    assert not is_permanent(NotSupported())  # of a middleware
     transfer.sent = True
-    assert obstacle_in_error(NotSupported(), "it", transfer).permanent
+    assert is_permanent(NotSupported())
     if hasattr(exceptions, "UnsupportedURLSchemeError"):
-        error = exceptions.UnsupportedURLSchemeError()  # of a proxy's URL, or a host's
-        assert not obstacle_in_error(error, "it", transfer).permanent
+        assert not is_permanent(exceptions.UnsupportedURLSchemeError())  # of the URL of a proxy
     transfer.proxy = "socks5://a"
-    assert not obstacle_in_error(NotSupported(), "it", transfer).permanent
+    assert not is_permanent(NotSupported())

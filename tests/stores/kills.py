@@ -1,5 +1,7 @@
 """Kill a process in the middle of its writes, many times: ``kills.py FILE ROUNDS``.
 
+With a name in place of a number, this process writes twenty batches of records, and is not killed.
+
 Prints, as JSON, how many records were said to be written, and which of them were lost. Processes
 are forked, as starting Python fifty times would take a minute.
 """
@@ -34,9 +36,9 @@ def origin(round_, index, number):
     return f"https://site-{round_}-{index}-{number}.example"
 
 
-async def write(path, round_, told):
+async def write(path, round_, told, batches=1_000_000):
     store = sqlite(path)
-    for index in range(1_000_000):
+    for index in range(batches):
         await asyncio.gather(
             *(store.put(available(origin(round_, index, n), b"#" * 9_000)) for n in range(AT_ONCE))
         )
@@ -62,8 +64,7 @@ def kill_one(path, round_, seconds):
     return count
 
 
-def main():
-    path, rounds = Path(sys.argv[1]), int(sys.argv[2])
+def kill_often(path, rounds):
     written, lost, checks = 0, [], set()
     for round_ in range(rounds):
         batches = kill_one(path, round_, 0.0013 * round_)
@@ -76,6 +77,14 @@ def main():
         written += len(told)
         lost += sorted(told - held)
     print(json.dumps({"written": written, "lost": lost, "checks": sorted(checks)}))
+
+
+def main():
+    path, rounds = Path(sys.argv[1]), sys.argv[2]
+    if rounds.isdigit():
+        kill_often(path, int(rounds))
+    else:
+        asyncio.run(write(path, rounds, sys.stdout.fileno(), 20))
 
 
 if __name__ == "__main__":

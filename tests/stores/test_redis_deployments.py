@@ -80,7 +80,7 @@ class TestCluster(Contract):
     persistent = True
 
     @pytest.fixture
-    def opened(self, cluster):
+    def make(self, cluster):
         for server in cluster.servers:
             server.client.flushall()
         return lambda: store_of(cluster.uri)
@@ -118,7 +118,7 @@ def test_a_crawl_of_scrapy_redis_on_a_cluster(cluster, web):
     """With our queue class: the others use transactions, which redis-py's client refuses."""
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     urls = [site.url(path) for path in ("/1", "/2", "/private")]
-    crawl = CrawlProcess(
+    result = CrawlProcess(
         "asyncio",
         urls,
         SCHEDULER="scrapy_redis.scheduler.Scheduler",
@@ -127,8 +127,7 @@ def test_a_crawl_of_scrapy_redis_on_a_cluster(cluster, web):
         REDIS_URL=cluster.servers[0].uri,
         REDIS_PARAMS={"redis_cls": "redis.cluster.RedisCluster"},
         REP_STORE=cluster.uri,
-    )
-    result = crawl.result()
+    ).result()
     assert sorted(result["fetched"]) == urls[:2]
     assert result["dropped"] == {urls[2]: "rule"}
 

@@ -27,7 +27,7 @@ from tests.stores.records import ORIGIN, available, unavailable
 from tests.stores.test_contract import OTHER, sqlite
 from tests.waiting import PATIENCE
 
-ROOT = Path(__file__).parents[2]
+KILLS = Path(__file__).with_name("kills.py")
 
 
 @pytest.fixture
@@ -35,9 +35,16 @@ def path(tmp_path):
     return tmp_path / "robots.sqlite"
 
 
-def rows(path, query="SELECT origin FROM records"):
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute(query).fetchall()
+def rows(path, *queries):
+    """What the last query returns."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for query in queries or ["SELECT origin FROM records"]:
+            found = connection.execute(query).fetchall()
+        return found
+
+
+def warnings(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_a_relative_path_is_in_the_data_directory_and_others_are_taken_as_they_are(
@@ -51,7 +58,8 @@ def test_a_relative_path_is_in_the_data_directory_and_others_are_taken_as_they_a
 
 
 @in_asyncio
-async def test_the_file_is_made_when_it_is_first_needed(tmp_path):
+async def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
     path = tmp_path / "a" / "b" / "robots.sqlite"
     store = sqlite(path)
     assert not path.parent.exists()
@@ -62,6 +70,11 @@ async def test_the_file_is_made_when_it_is_first_needed(tmp_path):
     assert rows(path, "PRAGMA auto_vacuum") == [(2,)]
     await store.close()
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    again = sqlite(path)
+    await again.get(ORIGIN)
+    await again.close()
+    told = [text for text in caplog.messages if "directory" in text]
+    assert told == [f"Made the directory of REP_STORE: {path.parent}"]
 
 
 @pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
@@ -89,9 +102,11 @@ async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, v
 async def test_leases_outlive_a_migration(path):
     """Also the turns of a file that a worker of the former version has written."""
     make_databases.make(path, 3)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("INSERT INTO leases VALUES (?, 'a', 1000.0, 30.0)", (ORIGIN,))
-        connection.execute("INSERT INTO turns VALUES ('example.com', 1, 2)")
+    rows(
+        path,
+        f"INSERT INTO leases VALUES ('{ORIGIN}', 'a', 1000.0, 30.0)",
+        "INSERT INTO turns VALUES ('example.com', 1, 2)",
+    )
     store = sqlite(path, clock=lambda: 1_010.0)
     assert (await store.claim(ORIGIN, "b", 30)).lease == ("a", 20.0)
     await store.close()
@@ -109,19 +124,15 @@ async def test_pauses_that_cant_be_read_are_none(path):
     for key in ("a", "b", "c", "d"):
         await store.claim(key, PAUSE, 1e9)
     await store.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("UPDATE leases SET taken = 'a text' WHERE origin = 'a'")
-        connection.execute("UPDATE leases SET seconds = X'ff' WHERE origin = 'b'")
-        connection.execute("UPDATE leases SET origin = CAST(X'ff' AS TEXT) WHERE origin = 'c'")
+    rows(
+        path,
+        "UPDATE leases SET taken = 'a text' WHERE origin = 'a'",
+        "UPDATE leases SET seconds = X'ff' WHERE origin = 'b'",
+        "UPDATE leases SET origin = CAST(X'ff' AS TEXT) WHERE origin = 'c'",
+    )
     store = sqlite(path)
     assert sorted(await store.pauses()) == ["d", "\ufffd"]
     await store.close()
-
-
-def test_there_is_a_file_of_every_version():
-    assert sorted(path.name for path in make_databases.DIRECTORY.iterdir()) == [
-        f"v{version}.sqlite" for version in range(1, len(STEPS) + 1)
-    ]
 
 
 @pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
@@ -136,8 +147,7 @@ def test_each_version_is_that_of_its_schema(tmp_path, version):
 @in_asyncio
 async def test_a_file_of_a_newer_version_is_left_alone(path):
     shutil.copy(make_databases.DIRECTORY / f"v{len(STEPS)}.sqlite", path)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    rows(path, f"PRAGMA user_version = {len(STEPS) + 1}")
     before = path.read_bytes()
     store = sqlite(path)
     with pytest.raises(StoreError, match="newer version of scrapy-rep; set REP_STORE to"):
@@ -166,19 +176,16 @@ def make_overwritten(path):
 
 
 def make_foreign(path):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE customers (name)")
+    rows(path, "CREATE TABLE customers (name)")
 
 
 def make_foreign_by_id(path):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA application_id = 77")
+    rows(path, "PRAGMA application_id = 77")
 
 
 def make_altered(path):
     make_databases.make(path, len(STEPS))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE records RENAME COLUMN data TO body")
+    rows(path, "ALTER TABLE records RENAME COLUMN data TO body")
 
 
 def make_schema_without_utf_8(path):
@@ -200,9 +207,9 @@ async def test_a_damaged_file_is_replaced_by_a_new_one(path, caplog, make):
     await store.put(available())
     assert (await store.get(ORIGIN)).record == available()
     await store.close()
-    (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert warning.getMessage().startswith(f"{path} is damaged")
-    assert warning.getMessage().endswith("): it was deleted, and a new file is made")
+    (warning,) = warnings(caplog)
+    assert warning.startswith(f"{path} is damaged")
+    assert warning.endswith("): it was deleted, and a new file is made")
     assert rows(path) == [(ORIGIN,)]
 
 
@@ -222,13 +229,31 @@ async def test_a_file_of_another_program_is_refused_and_stays(path, make):
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("make", [*DAMAGED, *FOREIGN], ids=lambda make: make.__name__)
+@in_asyncio
+async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(path, make):
+    make(path)
+    before = path.read_bytes()
+    store = sqlite(path, deletes_damaged=False)
+    with pytest.raises(StoreError):
+        await store.get("https://site-0.example")
+    with pytest.raises(StoreError):
+        await store.prune()
+    with pytest.raises(StoreError):
+        [key async for key in store.scan_keys()]
+    with pytest.raises(StoreError):
+        await store.discard("https://site-0.example")
+    await store.close()
+    assert list(path.parent.iterdir()) == [path]
+    assert path.read_bytes() == before
+
+
 @in_asyncio
 async def test_a_file_that_breaks_while_it_is_open_is_replaced(path, caplog):
     store = sqlite(path)
     for index in range(300):
         await store.put(available(f"https://site-{index}.example"))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    rows(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     with path.open("r+b") as file:
         file.seek(4_096)
         file.write(os.urandom(path.stat().st_size - 4_096))
@@ -238,7 +263,7 @@ async def test_a_file_that_breaks_while_it_is_open_is_replaced(path, caplog):
     await store.close()
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
     assert len(rows(path)) > 250
-    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+    assert len(warnings(caplog)) == 1
 
 
 @in_asyncio
@@ -248,7 +273,7 @@ async def test_of_many_that_find_a_damaged_file_one_deletes_it(path, caplog):
     await asyncio.gather(
         *(store.put(available(f"https://{i}.example")) for i, store in enumerate(stores))
     )
-    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+    assert len(warnings(caplog)) == 1
     for store in stores:
         await store.close()
     assert len(rows(path)) == 8
@@ -309,10 +334,8 @@ async def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
     monkeypatch.setattr(module, "_PRUNE_EVERY", 0)
     now = 1_000.0
     store = sqlite(path, max_age=500.0, clock=lambda: now)
-    body = os.urandom(5_000)
-    await asyncio.gather(
-        *(store.put(available(f"https://site-{i}.example", body)) for i in range(1_000))
-    )
+    body, sites = os.urandom(5_000), [f"https://site-{i}.example" for i in range(1_000)]
+    await asyncio.gather(*(store.put(available(site, body)) for site in sites))
     await store.claim(ORIGIN, "a", 30)
     await store.close()
     large = path.stat().st_size
@@ -327,6 +350,22 @@ async def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
     assert rows(path) == [("https://new.example",)]
     assert rows(path, "SELECT * FROM leases") == []
     assert path.stat().st_size < large / 20
+
+
+@in_asyncio
+async def test_all_that_is_too_old_goes_at_once(path, monkeypatch):
+    monkeypatch.setattr(module, "_PRUNE_ROWS", 100)
+    now = 1_000.0
+    store = sqlite(path, max_age=500.0, clock=lambda: now)
+    origins = [f"https://site-{number}.example" for number in range(350)]
+    await asyncio.gather(*(store.put(available(origin)) for origin in origins))
+    now += 501
+    await store.put(available("https://new.example"))
+    # The writer takes some by itself, when who wrote has been answered.
+    assert len(rows(path)) > 1
+    assert await store.prune() > 0
+    assert rows(path) == [("https://new.example",)]
+    await store.close()
 
 
 @in_asyncio
@@ -349,12 +388,8 @@ async def test_the_file_stays_as_small_as_it_is_told_to(path, monkeypatch):
     bound = 2**20
     store = sqlite(path, max_bytes=bound)
     for start in range(0, 1_000, 50):
-        await asyncio.gather(
-            *(
-                store.put(available(f"https://site-{i}.example", os.urandom(3_000)))
-                for i in range(start, start + 50)
-            )
-        )
+        sites = [f"https://site-{i}.example" for i in range(start, start + 50)]
+        await asyncio.gather(*(store.put(available(site, os.urandom(3_000))) for site in sites))
     await store.close()
     kept = [origin for (origin,) in rows(path)]
     assert path.stat().st_size < 1.5 * bound
@@ -465,34 +500,11 @@ async def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypa
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-WRITER = """
-import asyncio, sys
-from pathlib import Path
-from scrapy import version_info
-from scrapy.utils.reactor import install_reactor
-from tests.stores.records import available
-from tests.stores.test_contract import OTHER, sqlite
-
-if version_info < (2, 15):
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-
-async def main():
-    store = sqlite(Path(sys.argv[1]))
-    for index in range(1_000_000):
-        await asyncio.gather(
-            *(store.put(available(f"https://site-{index}-{i}.example", b"#" * 9_000)) for i in range(20))
-        )
-        print(index, flush=True)
-
-asyncio.run(main())
-"""
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
 def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
     """Fifty times, at moments that wander through the writes."""
     run = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("kills.py")), str(path), "50"],
+        [sys.executable, str(KILLS), str(path), "50"],
         capture_output=True,
         text=True,
         check=False,
@@ -510,24 +522,8 @@ def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
 
 @in_asyncio
 async def test_several_processes_write_at_once(path):
-    code = WRITER.replace("range(1_000_000)", "range(20)").replace("site-", "{sys.argv[2]}-")
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(path), name], cwd=ROOT, stdout=subprocess.DEVNULL
-        )
-        for name in "abcd"
-    ]
+    program = [sys.executable, str(KILLS), str(path)]
+    writers = [subprocess.Popen([*program, name], stdout=subprocess.DEVNULL) for name in "abcd"]
     assert [writer.wait(PATIENCE) for writer in writers] == [0] * 4
     assert len(rows(path)) == 4 * 20 * 20
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-
-
-@in_asyncio
-async def test_a_directory_that_is_made_is_told_of(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
-    for _ in range(2):
-        store = sqlite(tmp_path / "new" / "robots.sqlite")
-        await store.put(available())
-        await store.close()
-    line = f"Made the directory of REP_STORE: {tmp_path / 'new'}"
-    assert [text for text in caplog.messages if "directory" in text] == [line]
