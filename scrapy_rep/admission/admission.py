@@ -132,7 +132,7 @@ class Admission:
         """Begins pending lookups, as many as there is room for."""
         self.idle: Idle = Idle(crawler, clock, self._count_deferred, self._idle_line)
         """Keeps the crawl open while it has only deferred requests."""
-        cache.listen_for_room(self._start_lookups)
+        cache.limit.on_room = self._start_lookups
 
     @classmethod
     def of(cls, crawler: Crawler) -> Admission | None:

@@ -77,7 +77,7 @@ class Lookups(Reason):
     @property
     def has_room_for_lookups(self) -> bool:
         """Whether a lookup that is added now need not wait until other lookups have ended."""
-        return not self._pending and self._cache.has_room
+        return not self._pending and self._cache.limit.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask``, or its tdmrep.json, must be looked up first.
@@ -130,7 +130,7 @@ class Lookups(Reason):
             return
         self._is_beginning = True
         try:
-            while self._pending and self._cache.has_room:
+            while self._pending and self._cache.limit.has_room:
                 if self._cache.closing:
                     return
                 origin, request = self._pending.popleft()

@@ -17,7 +17,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, TdmEntry
-from scrapy_rep.cache.lookup_limit import Permit
+from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
 from scrapy_rep.cache.records import LookupContext, Records
 from scrapy_rep.cache.shared_lookups import Done, SharedLookups
 from scrapy_rep.protocol.origin import Origin
@@ -109,7 +109,8 @@ class Cache:
         self._began = self._time()
         self._spider = context.spider
         self._returns = 0
-        self._limit = context.limit
+        self.limit: LookupLimit = context.limit
+        """The limit of concurrent lookups."""
         self._lookups: SharedLookups[_LookupResult] = SharedLookups(
             self._look_up, self._store_and_send_parsed, context.limit
         )
@@ -119,19 +120,6 @@ class Cache:
     def closing(self) -> bool:
         """Whether the crawl is closing. No lookup is started then."""
         return self._lookups.closing
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a lookup that is started now need not wait for others.
-
-        At most REP_CONCURRENT_FETCHES lookups are under way, without those that take longer than a
-        second, or wait for another worker.
-        """
-        return self._limit.has_room
-
-    def listen_for_room(self, call: Callable[[], None]) -> None:
-        """Set the function to call when ``has_room`` may have become true."""
-        self._limit.on_room = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it is not valid."""
@@ -221,8 +209,8 @@ class Cache:
         Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
         is not put in memory: this is left to a lookup, which also announces the record.
         """
-        record = await self._records.valid(SiteFile(origin))
-        if record is None:
+        record = await self.record(origin)
+        if not self._records.is_fresh(record):
             return None
         access = self._policy.access(record, self._time())
         entry = Entry(access)

@@ -63,7 +63,7 @@ class LookupLimit:
 
     @property
     def has_room(self) -> bool:
-        """Whether a permit is free."""
+        """Whether a permit is free, so that a lookup that is started now waits for no other."""
         return self._free > 0
 
     def take(self) -> Permit | None:

@@ -76,11 +76,10 @@ class Records:
 
     def __init__(self, context: LookupContext, count: Callable[[str], None]) -> None:
         """``count`` is called with the name of a stat about robots.txt to increase."""
+        self._context = context
         self._policy = context.policy
         self._store = context.store
         self._clock = context.clock
-        self._limit = context.limit
-        self._context = context
         self._count = count
         self._claims = 0
         self._began = context.clock.time()
@@ -103,14 +102,14 @@ class Records:
         held = False
         since, pause = self._clock.monotonic(), _POLL
         try:
-            permit = permit or await self._limit.acquire()
+            permit = permit or await self._context.limit.acquire()
             # In one call, the record, or the lease to fetch a file that has no record.
             held, found = await self._claim(file, holder, if_new=True)
             while True:
-                if self._is_fresh(found.record):
+                if self.is_fresh(found.record):
                     return self._report_stored(found.record, page)
                 unstored = self._unstored.get(file)
-                if self._is_fresh(unstored):
+                if self.is_fresh(unstored):
                     return unstored
                 impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
                 if held or impatient:
@@ -120,7 +119,7 @@ class Records:
                     return record
                 if found.holder is None:
                     held, found = await self._claim(file, holder)
-                    if held or self._is_fresh(found.record):
+                    if held or self.is_fresh(found.record):
                         continue
                 # Another worker fetches the file. It stores the record at the end.
                 if pause == _POLL and file.is_robotstxt:
@@ -129,18 +128,13 @@ class Records:
                 await sleep(pause)
                 pause = min(_POLL_MAX, pause * _POLL_GROWTH)
                 found = await self._get_from_store(file)
-                permit = await self._limit.acquire()
+                permit = await self._context.limit.acquire()
         finally:
             if permit is not None:
                 permit.release()
             if held:
                 # So that other workers don't wait until it ends.
                 self._background.start(self._release(file.key, holder))
-
-    async def valid(self, file: SiteFile) -> Record | None:
-        """Return the last record of ``file`` if it is valid; else None. Nothing is fetched."""
-        record = await self.stored(file)
-        return record if self._is_fresh(record) else None
 
     async def stored(self, file: SiteFile) -> Record | None:
         """Return the last record of ``file``, or None. Nothing is fetched.
@@ -156,7 +150,8 @@ class Records:
         """Wait until all records are stored."""
         await self._background.finish()
 
-    def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
+    def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
+        """Return whether ``record`` is valid, so that nothing has to be fetched."""
         now = self._clock.time()
         return record is not None and not self._policy.is_due(record, now, self._began)
 
@@ -259,7 +254,7 @@ class Records:
         It is not stored if the store has a valid record of ``file``, or if a worker fetches it.
         """
         found = await self._get_from_store(file)
-        if not self._is_fresh(found.record) and found.holder is None:
+        if not self.is_fresh(found.record) and found.holder is None:
             jitter = self._context.jitter()
             await self._put_in_store(
                 self._policy.record_after(found.record, file, outcome, jitter=jitter)

@@ -136,7 +136,7 @@ class Subresources:
         )
 
     def _look_up(self, request: Request) -> None:
-        if self._cache.has_room and not self._cache.closing:
+        if self._cache.limit.has_room and not self._cache.closing:
             self._decider.start_lookup(request, partial(self._log_error, request))
 
     def _log_error(self, request: Request, entry: Entry | None, error: Exception) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from queue import Empty, SimpleQueue
+from types import coroutine
 from typing import Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -84,52 +85,44 @@ async def sleep(seconds: float) -> None:
         timer.cancel()
 
 
-class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
-    """When awaited, returns the result of ``coroutine``, or raises TimeoutError after ``seconds``.
+@coroutine
+def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Return the result of ``work``, or raise TimeoutError after ``seconds``.
 
-    The coroutine is cancelled at the time limit. As no task is created, this is done by cancelling
-    the future that the coroutine awaits.
+    ``work`` is cancelled at the time limit. As no task is created, this is done by cancelling the
+    future that it awaits.
     """
+    steps = work.__await__()
+    awaited: Any = None
+    is_late = False
 
-    __slots__ = ("_awaited", "_coroutine", "_late", "_seconds")
+    def time_out() -> None:
+        nonlocal is_late
+        is_late = True
+        if awaited is not None:
+            awaited.cancel()
 
-    def __init__(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> None:
-        self._seconds = seconds
-        self._coroutine = coroutine
-        self._awaited: Any = None
-        self._late = False
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        steps = self._coroutine.__await__()
-        timer = call_later(self._seconds, self._time_out)
-        try:
-            self._awaited = next(steps)
-            while True:
-                try:
-                    value = yield self._awaited
-                except BaseException as error:  # noqa: BLE001 - raised in the coroutine
-                    self._awaited = steps.throw(error)
-                else:
-                    self._awaited = steps.send(value)
-                if self._late:  # the former future had already ended, so cancel the next one
-                    self._cancel_awaited()
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        except (CancelledError, asyncio.CancelledError):
-            if not self._late:
-                raise
-            raise TimeoutError(f"took longer than {self._seconds:g} s") from None
-        finally:
-            timer.cancel()
-
-    def _time_out(self) -> None:
-        self._late = True
-        self._cancel_awaited()
-
-    def _cancel_awaited(self) -> None:
-        if self._awaited is not None:
-            self._awaited.cancel()
+    timer = call_later(seconds, time_out)
+    try:
+        awaited = next(steps)
+        while True:
+            try:
+                value = yield awaited
+            except BaseException as error:  # noqa: BLE001 - raised in the coroutine
+                awaited = steps.throw(error)
+            else:
+                awaited = steps.send(value)
+            if is_late:  # the former future had already ended, so cancel the next one
+                time_out()
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    except (CancelledError, asyncio.CancelledError):
+        if not is_late:
+            raise
+        raise TimeoutError(f"took longer than {seconds:g} s") from None
+    finally:
+        timer.cancel()
 
 
 async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:

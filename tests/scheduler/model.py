@@ -428,7 +428,7 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.lookups
-        assert not lookups._pending or not self.parts.cache.has_room
+        assert not lookups._pending or not self.parts.cache.limit.has_room
         lanes, rotation = self.queue._waiting, self.queue._slot_order
         waiting = {lane: hold for lane, _, hold in lanes._waiting}
         for lane in self.queue._lanes:

@@ -45,7 +45,7 @@ def store_of(uri):
 
 class Contract(PersistentContract):
     @pytest.fixture
-    def opened(self, server):
+    def make(self, server):
         self.client = server.client
         everywhere = {"target_nodes": "primaries"} if isinstance(server, Cluster) else {}
         self.client.flushall(**everywhere)
