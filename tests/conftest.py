@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from inspect import iscoroutinefunction
 
 import pytest
+import pytest_twisted
 from hypothesis import HealthCheck, settings
 from scrapy.core import downloader
 
@@ -15,6 +17,7 @@ from tests.certificate import make_certificate
 from tests.crawling.web import Web
 from tests.host_names import resolve_to_loopback
 from tests.redis_server import RedisServer, needs_redis
+from tests.running import in_asyncio
 from tests.waiting import PATIENCE, Clock, event_loop
 
 # A machine that is busy is no test that is slow.
@@ -46,7 +49,15 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Run tests marked ``event_loop`` on an event loop of their own, which ``settle`` lets go on."""
+    """Run coroutines as those of Scrapy, or as tasks of asyncio where they are marked so.
+
+    Tests marked ``event_loop`` run on an event loop of their own, which ``settle`` lets go on.
+    """
+    test = pyfuncitem.obj
+    if pyfuncitem.get_closest_marker("in_asyncio") is not None and iscoroutinefunction(test):
+        pyfuncitem.obj = in_asyncio(test)
+    elif iscoroutinefunction(test):
+        pytest_twisted.ensureDeferred(getattr(test, "__func__", test))
     if pyfuncitem.get_closest_marker("event_loop") is None:
         return None
     names = pyfuncitem._fixtureinfo.argnames

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import ClassVar
 
 import pytest
-import pytest_twisted
 import scrapy
 from twisted.internet.defer import Deferred, gatherResults
 
@@ -142,11 +141,10 @@ def test_sites_that_another_worker_is_at_hold_up_no_other_site(web, store):
 def test_the_fleet_backs_off_together_and_a_restart_does_not_begin_again(web, store):
     site = web.site(answer(503))
     settings = {"REP_RETRY_DELAY": 10 * LONG, "REP_RETRY_DELAY_MAX": 10 * LONG}
-    for worker in [Worker(store, [site.url("/1")], **settings) for _ in range(2)]:
-        assert worker.result()["dropped"] == {site.url("/1"): "unreachable"}
-    assert Worker(store, [site.url("/2")], **settings).result()["dropped"] == {
-        site.url("/2"): "unreachable"
-    }
+    url = site.url("/")
+    for workers in (2, 1):
+        for worker in [Worker(store, [url], **settings) for _ in range(workers)]:
+            assert worker.result()["dropped"] == {url: "unreachable"}
     assert len(site.robots_requests) == 1
 
 
@@ -174,9 +172,8 @@ def test_a_worker_that_is_killed_delays_others_by_a_lease_at_most(web, store):
 def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):
     site = web.site(HANGS, RULES)
     lease = Lease(store, site)
-    first = Worker(
-        store, [site.url("/public")], REP_TIMEOUT=LONG, script=[["hear", "close"], ["close"]]
-    )
+    script = [["hear", "close"], ["close"]]
+    first = Worker(store, [site.url("/public")], REP_TIMEOUT=LONG, script=script)
     asked(site)
     assert lease.end is not None
     first.tell("close")
@@ -224,7 +221,6 @@ def test_two_workers_keep_the_delay_of_a_site_together(web, store, queue):
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_closes_waits_for_no_turn(web, store, queue):
     site = web.site(robots(f"User-agent: *\nCrawl-delay: {PATIENCE}\n"))
     urls = [site.url(f"/{n}") for n in range(3)]
@@ -242,7 +238,6 @@ async def test_a_crawl_that_closes_waits_for_no_turn(web, store, queue):
 
 
 @pytest.mark.parametrize("jobdir", [False, True])
-@pytest_twisted.ensureDeferred
 async def test_a_second_crawl_within_the_day_asks_for_no_robots_txt(web, store, jobdir, tmp_path):
     sites = [web.site(RULES), web.site(answer(404)), web.site(robots("User-agent: *\nDisallow: /"))]
     settings = {"REP_STORE": store, **({"JOBDIR": str(tmp_path / "job")} if jobdir else {})}
@@ -269,7 +264,6 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     assert site.journal == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_path):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
     site = web.site(answer(500), RULES)
@@ -294,7 +288,6 @@ CUT = {"REP_MAX_SIZE": 100}
         (robots(LONG_RULES), CUT, "rule"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
     web, tmp_path, answers, other, expected
 ):
@@ -308,7 +301,6 @@ async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
     assert site.targets.count("/private") == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     web, tmp_path, monkeypatch, clock
 ):
@@ -339,22 +331,18 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     await run(phases=1)
     assert [len(site.robots_requests) for site in sites] == [2 + 3 + 1] * 3
     further = " - further lines of this kind are logged at DEBUG level"
-    for lines, begin in zip(
-        told,
-        [
-            "is unreachable: status 503; its pages are disallowed, next try in ",
-            f"is still unreachable, since {utc_time_text(since)}: status 503; its pages are ",
-            f"is reachable again, after being unreachable since {utc_time_text(since)}: available (",
-        ],
-        strict=False,
-    ):
+    begins = [
+        "is unreachable: status 503; its pages are disallowed, next try in ",
+        f"is still unreachable, since {utc_time_text(since)}: status 503; its pages are ",
+        f"is reachable again, after being unreachable since {utc_time_text(since)}: available (",
+    ]
+    for lines, begin in zip(told, begins, strict=False):
         assert len(lines) == 2
         assert lines[0].startswith(begin)
         assert [line.endswith(further) for line in lines] == [False, True]
     assert told[3] == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_goes_down_and_comes_back_within_a_crawl_is_told(web, clock):
     site = web.site(RULES, answer(503), answer(503), RULES, answer(503))
 
@@ -364,14 +352,10 @@ async def test_what_goes_down_and_comes_back_within_a_crawl_is_told(web, clock):
 
     result = await crawl(site.url("/"), phases=[again] * 4)
     told = [text for text in result.messages(logging.INFO) if text.startswith("robots.txt ")]
-    assert [line.partition(site.url(""))[2][:14] for line in told] == [
-        " is unreachabl",
-        " is reachable ",
-        " is unreachabl",
-    ]
+    states = [line.partition(site.url(""))[2].partition(" is ")[2].split()[0] for line in told]
+    assert [state.strip(":") for state in states] == ["unreachable", "reachable", "unreachable"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_file_that_was_cut_is_fetched_once_for_all_crawls_with_that_limit(web, tmp_path):
     site = web.site(robots(LONG_RULES))
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", **CUT}
@@ -381,7 +365,6 @@ async def test_a_file_that_was_cut_is_fetched_once_for_all_crawls_with_that_limi
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_stale_copy_that_was_cut_is_not_used_as_if_it_were_whole(web, tmp_path):
     site = web.site(robots(LONG_RULES), answer(503))
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
@@ -398,7 +381,6 @@ async def test_a_stale_copy_that_was_cut_is_not_used_as_if_it_were_whole(web, tm
 
 
 @pytest.mark.parametrize("store", ["sqlite:///robots.sqlite", "memory://"])
-@pytest_twisted.ensureDeferred
 async def test_crawls_of_one_process_at_a_time_cut_nothing_for_each_other(web, store, tmp_path):
     site = web.site(robots(LONG_RULES))
     settings = {"REP_STORE": store.replace("/robots", f"/{tmp_path}/robots")}
@@ -408,16 +390,12 @@ async def test_crawls_of_one_process_at_a_time_cut_nothing_for_each_other(web, s
     assert second.dropped == {site.url("/private"): "rule"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(
     web, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("scrapy_rep.utils.log.MAX_LINES", 2)
-    settings = {
-        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
-        "REP_RETRY_DELAY": LONG,
-        "REP_RETRY_DELAY_MAX": LONG,
-    }
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    settings |= {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG}
     urls = [web.site(answer(503)).url("/") for _ in range(3)]
     await crawl(*urls, settings=settings)
     again = await crawl(*urls, settings=settings)
@@ -425,9 +403,7 @@ async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_aske
     lines = [text for text in told if "an earlier try" in text]
     since = again.failures[0].value.verdict.outage.since
     assert lines[0].startswith(
-        f"robots.txt of {urls[0][:-1]} has been unreachable since {utc_time_text(since)}"
-    )
-    assert (
-        ", known from an earlier try: status 503; its pages are disallowed, next try " in lines[0]
+        f"robots.txt of {urls[0][:-1]} has been unreachable since {utc_time_text(since)}, known "
+        "from an earlier try: status 503; its pages are disallowed, next try "
     )
     assert [line.endswith("logged at DEBUG level") for line in lines] == [False, True]

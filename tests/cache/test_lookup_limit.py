@@ -6,7 +6,6 @@ import asyncio
 from functools import partial
 
 import pytest
-import pytest_twisted
 
 from scrapy_rep.cache import lookup_limit
 from scrapy_rep.cache.lookup_limit import LookupLimit
@@ -56,7 +55,6 @@ async def most_at_a_time(sites, monkeypatch, **settings):
         ({}, 16),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_as_many_are_fetched_as_concurrent_requests_where_nothing_is_set(
     web, monkeypatch, settings, most
 ):
@@ -64,7 +62,6 @@ async def test_as_many_are_fetched_as_concurrent_requests_where_nothing_is_set(
     assert await most_at_a_time(sites, monkeypatch, AT_LEAST=most, **settings) == most
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_of_few_sites_begins_no_more_fetches_than_it_has_sites(web):
     sites = [web.site(robots("")) for _ in range(3)]
     urls = [site.url(f"/{number}") for number in range(20) for site in sites]
@@ -73,7 +70,6 @@ async def test_a_crawl_of_few_sites_begins_no_more_fetches_than_it_has_sites(web
     assert len(result.fetched) == 60
 
 
-@pytest_twisted.ensureDeferred
 async def test_pages_of_a_known_site_come_while_all_others_are_looked_up(web):
     sites = held_sites(web, 30)
     known = web.site(robots(""))
@@ -104,7 +100,6 @@ class HoldingResolver(LoopbackResolver):
         return self
 
 
-@pytest_twisted.ensureDeferred
 async def test_pages_of_a_known_site_need_no_resolver_that_is_busy(web, monkeypatch):
     from twisted.internet import reactor
 
@@ -131,7 +126,6 @@ async def test_pages_of_a_known_site_need_no_resolver_that_is_busy(web, monkeypa
 
 
 @pytest.mark.parametrize("files", [8, 10_000])
-@pytest_twisted.ensureDeferred
 async def test_slow_sites_take_half_of_the_files_at_most(web, monkeypatch, files):
     monkeypatch.setattr(lookup_limit, "_open_files", lambda: files)
     monkeypatch.setattr(lookup_limit, "_SLOW", 0.02)

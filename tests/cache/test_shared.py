@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest_twisted
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import ensureDeferred
 
@@ -17,7 +16,6 @@ from tests.waiting import until
 RULES = "User-agent: *\nDisallow: /private\n"
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_goes_on_with_what_it_shares_when_another_one_ends(web):
     site = web.site(robots(RULES))
     settings = {"REP_STORE": "memory://"}
@@ -33,7 +31,6 @@ async def test_a_crawl_goes_on_with_what_it_shares_when_another_one_ends(web):
     assert [page["target"] for page in site.journal] == ["/robots.txt", "/a", "/b", "/c"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_without_delays_leaves_them_to_another_one(web):
     site = web.site(robots(f"{RULES}Crawl-delay: 0.2\n"))
     settings = {"REP_STORE": "memory://"}
@@ -51,7 +48,6 @@ async def test_a_crawl_without_delays_leaves_them_to_another_one(web):
     assert inner[0].stats["robotstxt/turns"] == 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_last_crawl_to_end_removes_the_entries(web):
     site = web.site(robots(RULES))
     settings = {"REP_STORE": "memory://"}
@@ -61,7 +57,6 @@ async def test_the_last_crawl_to_end_removes_the_entries(web):
     assert len(site.robots_requests) == 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_last_crawl_to_end_closes_the_store(web, tmp_path):
     site = web.site(robots(RULES))
     path = tmp_path / "robots.sqlite"
@@ -77,7 +72,6 @@ async def test_the_last_crawl_to_end_closes_the_store(web, tmp_path):
     assert not write_ahead_log.exists()
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_is_closed_releases_its_lease_before_the_store_is_closed(web, tmp_path):
     site = web.site(held(robots(RULES)))
     path = tmp_path / "robots.sqlite"

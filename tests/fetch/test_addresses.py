@@ -12,58 +12,25 @@ from scrapy_rep.fetch.addresses import (
     resolves_to_private_address,
 )
 
+INSIDE = """
+    localhost LOCALHOST. a.localhost localhost.localdomain ip6-localhost
+    127.0.0.1 127.1 2130706433 0x7f000001 0177.0.0.1 0.0.0.0
+    10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 224.0.0.1 240.0.0.1
+    ::1 [::1] fe80::1 fe80::1%eth0 fd00::1 ff02::1 fec0::1
+    ::ffff:127.0.0.1 ::ffff:10.0.0.1 2002:7f00:1:: 64:ff9b::7f00:1 ::127.0.0.1
+"""
+OUTSIDE = """
+    example.com localhost.example.com a.b
+    8.8.8.8 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808
+"""
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost",
-        "LOCALHOST.",
-        "a.localhost",
-        "127.0.0.1",
-        "127.1",
-        "2130706433",
-        "0x7f000001",
-        "0177.0.0.1",
-        "0.0.0.0",
-        "10.1.2.3",
-        "172.16.0.1",
-        "192.168.1.1",
-        "169.254.169.254",
-        "100.64.0.1",
-        "::1",
-        "[::1]",
-        "fe80::1",
-        "fe80::1%eth0",
-        "fd00::1",
-        "::ffff:127.0.0.1",
-        "::ffff:10.0.0.1",
-        "2002:7f00:1::",
-        "64:ff9b::7f00:1",
-        "::127.0.0.1",
-        "224.0.0.1",
-        "ff02::1",
-        "fec0::1",
-        "240.0.0.1",
-        "localhost.localdomain",
-        "ip6-localhost",
-    ],
-)
+
+@pytest.mark.parametrize("host", INSIDE.split())
 def test_inside(host):
     assert is_private_host(host)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "example.com",
-        "localhost.example.com",
-        "8.8.8.8",
-        "2606:4700::1111",
-        "::ffff:8.8.8.8",
-        "a.b",
-        "64:ff9b::808:808",
-    ],
-)
+@pytest.mark.parametrize("host", OUTSIDE.split())
 def test_outside(host):
     assert not is_private_host(host)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from tests.crawling.crawl import crawl
@@ -18,7 +17,6 @@ CAUSES = re.compile(
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
-@pytest_twisted.ensureDeferred
 async def test_fault(fault, web, fault_table):
     site = web.site(*fault.robots, paths=fault.paths)
     requests = [Request(site.url(path), meta=dict(fault.meta)) for path in ("/private", "/public")]

@@ -6,7 +6,6 @@ import logging
 from functools import partial
 
 import pytest
-import pytest_twisted
 from pydispatch.dispatcher import getAllReceivers
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -29,7 +28,6 @@ def moved(web, path="/hidden", agent="*"):
 
 
 @pytest.mark.spec("S-8")
-@pytest_twisted.ensureDeferred
 async def test_an_unconditional_get_of_the_lower_case_name(web):
     site = web.site(robots(RULES))
     await crawl(
@@ -43,7 +41,6 @@ async def test_an_unconditional_get_of_the_lower_case_name(web):
 
 
 @pytest.mark.spec("S-1")
-@pytest_twisted.ensureDeferred
 async def test_each_port_has_its_own(web):
     closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(robots(""))
     result = await crawl(closed.url("/a"), open_.url("/a"))
@@ -52,7 +49,6 @@ async def test_each_port_has_its_own(web):
 
 
 @pytest.mark.spec("S-1")
-@pytest_twisted.ensureDeferred
 async def test_http_and_https_have_their_own(web, certificate):
     secure = web.site(robots("User-agent: *\nDisallow: /"), certificate=certificate)
     result = await crawl(secure.url("/a"))
@@ -60,7 +56,6 @@ async def test_http_and_https_have_their_own(web, certificate):
 
 
 @pytest.mark.spec("S-1")
-@pytest_twisted.ensureDeferred
 async def test_one_origin_under_any_spelling(web):
     site = web.site(robots(RULES), host="127.0.0.1")
     urls = [f"http://LOCALHOST:{site.port}/a", f"http://localhost:{site.port}/b"]
@@ -70,7 +65,6 @@ async def test_one_origin_under_any_spelling(web):
 
 
 @pytest.mark.spec("S-1")
-@pytest_twisted.ensureDeferred
 async def test_userinfo_is_never_sent_for_robots_txt(web):
     site = web.site(robots(RULES))
     result = await crawl(f"http://user:secret@127.0.0.1:{site.port}/private")
@@ -82,7 +76,6 @@ async def test_userinfo_is_never_sent_for_robots_txt(web):
 
 
 @pytest.mark.spec("S-9")
-@pytest_twisted.ensureDeferred
 async def test_robots_txt_itself_may_always_be_fetched(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
     result = await crawl(site.url("/robots.txt"))
@@ -91,7 +84,6 @@ async def test_robots_txt_itself_may_always_be_fetched(web):
 
 
 @pytest.mark.spec("F-2")
-@pytest_twisted.ensureDeferred
 async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
     other = web.site(robots(RULES), host="127.0.0.1")
     site = web.site(redirect(f"http://localhost:{other.port}/robots.txt"))
@@ -102,7 +94,6 @@ async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
     assert verdict.robotstxt_url == site.url("/robots.txt")
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web):
     other = web.site(robots(RULES))
     site = web.site(redirect(other.url("/robots.txt")))
@@ -112,7 +103,6 @@ async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web
     assert len(other.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_answer_is_not_the_target_origins_if_it_was_another_path(web):
     other = web.site(robots(""), paths={"/elsewhere": [robots(RULES)]})
     site = web.site(redirect(other.url("/elsewhere")))
@@ -120,7 +110,6 @@ async def test_the_answer_is_not_the_target_origins_if_it_was_another_path(web):
     assert other.url("/private") in result.fetched
 
 
-@pytest_twisted.ensureDeferred
 async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
     other = web.site(redirect("/rules"), paths={"/rules": [robots(RULES)]})
     hops = {f"/{n}": [redirect(f"/{n + 1}")] for n in range(4)}
@@ -131,7 +120,6 @@ async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
     site, other = moved(web)
     result = await crawl(other.url("/a"), phases=[[site.url("/private")]])
@@ -141,7 +129,6 @@ async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
 
 @pytest.mark.spec("F-3")
 @pytest.mark.parametrize("path", ["/pub/%2e%2e/hidden/r", "/pub/./%2E%2e/hidden", "/hid%64en"])
-@pytest_twisted.ensureDeferred
 async def test_a_hop_is_judged_in_all_spellings_as_a_page_is(web, path):
     site, other = moved(web, path)
     phase = [site.url("/page"), other.url(path)]
@@ -152,7 +139,6 @@ async def test_a_hop_is_judged_in_all_spellings_as_a_page_is(web, path):
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web, tmp_path):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     site, other = moved(web, agent="testbot")
@@ -166,7 +152,6 @@ async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_rules_that_are_not_known_yet_end_no_chain(web):
     site, _ = moved(web)
     result = await crawl(site.url("/private"))
@@ -174,7 +159,6 @@ async def test_rules_that_are_not_known_yet_end_no_chain(web):
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     site, other = moved(web)
@@ -189,7 +173,6 @@ async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_p
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_stored_rules_that_have_expired_end_no_chain(web, tmp_path, clock):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     site, other = moved(web)
@@ -201,7 +184,6 @@ async def test_stored_rules_that_have_expired_end_no_chain(web, tmp_path, clock)
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_the_stored_rules_of_the_file_itself_end_no_chain(web, tmp_path, clock):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     moved = robots("User-agent: *\nDisallow: /private\nDisallow: /moved")
@@ -214,7 +196,6 @@ async def test_the_stored_rules_of_the_file_itself_end_no_chain(web, tmp_path, c
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_sites_that_redirect_to_each_other_wait_for_each_other_never(web):
     one, two = web.site(), web.site()
     for site, other in ((one, two), (two, one)):
@@ -225,7 +206,6 @@ async def test_sites_that_redirect_to_each_other_wait_for_each_other_never(web):
 
 
 @pytest.mark.spec("F-3")
-@pytest_twisted.ensureDeferred
 async def test_a_store_that_hangs_at_a_hop_does_not_make_the_site_unreachable(web, tmp_path):
     needs_redis()
     server = RedisServer(tmp_path)
@@ -249,7 +229,6 @@ async def test_a_store_that_hangs_at_a_hop_does_not_make_the_site_unreachable(we
 
 
 @pytest.mark.parametrize("of_environment", [False, True])
-@pytest_twisted.ensureDeferred
 async def test_no_redirect_from_a_public_host_to_a_private_one(web, monkeypatch, of_environment):
     inside = web.site(robots(RULES))
     proxy = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
@@ -264,7 +243,6 @@ async def test_no_redirect_from_a_public_host_to_a_private_one(web, monkeypatch,
 
 
 @pytest.mark.usefixtures("all_names_are_here")
-@pytest_twisted.ensureDeferred
 async def test_a_redirect_within_a_private_network_is_followed_whatever_its_host_name(web):
     inside = web.site(robots(RULES))
     # Versions of Scrapy before 2.19 don't tell the address of a response without a body.
@@ -275,7 +253,6 @@ async def test_a_redirect_within_a_private_network_is_followed_whatever_its_host
     assert [entry["target"] for entry in inside.journal] == ["/robots.txt"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_proxy_and_user_agent_of_the_page_are_carried_over(web):
     proxy = web.site(robots(RULES))
     others = {"Cookie": "a=b", "Authorization": "Basic x", "X-Mine": "1", "Referer": "http://a/"}
@@ -289,7 +266,6 @@ async def test_proxy_and_user_agent_of_the_page_are_carried_over(web):
     assert not {"cookie", "authorization", "x-mine", "referer"} & asked["headers"].keys()
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
     """The only stand-in here: no test has a public name that leads to loopback."""
     monkeypatch.setattr("scrapy_rep.fetch.redirects.is_private_host", lambda host: False)
@@ -301,7 +277,6 @@ async def test_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
     assert inside.journal == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_credentials_of_the_crawl_do_not_follow_a_redirect(web):
     other = web.site(robots(RULES))
     site = web.site(redirect(other.url("/robots.txt")))
@@ -314,7 +289,6 @@ async def test_credentials_of_the_crawl_do_not_follow_a_redirect(web):
 
 
 @pytest.mark.filterwarnings("ignore:Use the HTTPAUTH_USER")  # settings that Scrapy 2.14 lacks
-@pytest_twisted.ensureDeferred
 async def test_credentials_follow_a_redirect_within_their_domain(web):
     other = web.site(robots(RULES))
     site = web.site(redirect(other.url("/robots.txt")))
@@ -326,7 +300,6 @@ async def test_credentials_follow_a_redirect_within_their_domain(web):
     assert other.journal[0]["headers"]["authorization"].startswith("basic ")
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_401_without_the_credentials_of_the_crawl_allows_nothing(web):
     """The credentials do not follow the redirect, so the target can't show its rules."""
     other = web.site(answer(401, headers={"WWW-Authenticate": "Basic realm=x"}))
@@ -343,7 +316,6 @@ DELAYED = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": {"127.0.0.1": {"de
 
 
 @pytest.mark.spec("F-7")
-@pytest_twisted.ensureDeferred
 async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clock):
     site = web.site(answer(503), robots(RULES))
     phases = [clock.later(DAY, site.url("/after"))]
@@ -352,14 +324,12 @@ async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clo
     assert site.targets == ["/after"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_robots_txt_does_not_wait_on_a_machine_that_was_just_started(web, just_started):
     site = web.site(robots(RULES))
     await crawl(site.url("/a"), settings=DELAYED)
     assert site.targets == ["/a"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_headers_of_any_size_leave_a_record_that_can_be_read(web):
     headers = {"Cache-Control": "x" * 15_000, "Age": "1" * 15_000}
     site = web.site(answer(200, RULES, headers=headers))
@@ -368,7 +338,6 @@ async def test_headers_of_any_size_leave_a_record_that_can_be_read(web):
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_cookies_of_robots_txt_stay_out_of_the_pages_jar(web):
     site = web.site(answer(200, RULES, headers={"Set-Cookie": "from=robots; Path=/"}))
     await crawl(site.url("/a"), settings={"COOKIES_ENABLED": True})
@@ -377,7 +346,6 @@ async def test_cookies_of_robots_txt_stay_out_of_the_pages_jar(web):
     assert "cookie" not in page["headers"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_http_cache_pins_no_answer(web, tmp_path):
     site = web.site(robots(RULES))
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
@@ -387,7 +355,6 @@ async def test_the_http_cache_pins_no_answer(web, tmp_path):
     assert result.stats["httpcache/hit"] == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_robots_txt_is_no_page_of_closespider_pagecount(web):
     sites = [web.site(robots(RULES)) for _ in range(5)]
     result = await crawl(*(site.url("/a") for site in sites), settings={"CLOSESPIDER_PAGECOUNT": 5})
@@ -395,7 +362,6 @@ async def test_robots_txt_is_no_page_of_closespider_pagecount(web):
     assert result.stats["response_received_count"] == 5
 
 
-@pytest_twisted.ensureDeferred
 async def test_robots_txt_takes_no_turn_of_the_pages_slot(web):
     site = web.site(robots(RULES))
     slots, left = [], []
@@ -419,7 +385,6 @@ async def test_robots_txt_takes_no_turn_of_the_pages_slot(web):
 
 @pytest.mark.parametrize("fail", [True, False])
 @pytest.mark.parametrize("signal", ["headers_received", "bytes_received"])
-@pytest_twisted.ensureDeferred
 async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, signal, fail):
     site = web.site(robots(RULES))
 
@@ -443,7 +408,6 @@ async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, s
     assert site.targets == ["/public"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_nothing_listens_to_pages_when_no_robots_txt_is_in_flight(web):
     site = web.site(robots(RULES))
     listening = []
@@ -458,7 +422,6 @@ async def test_nothing_listens_to_pages_when_no_robots_txt_is_in_flight(web):
     assert listening == [0]
 
 
-@pytest_twisted.ensureDeferred
 async def test_builtin_dont_obey_robotstxt_and_other_schemes_pass(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
     page = Request(site.url("/a"), meta={"dont_obey_robotstxt": True})
@@ -468,7 +431,6 @@ async def test_builtin_dont_obey_robotstxt_and_other_schemes_pass(web):
 
 
 @pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
-@pytest_twisted.ensureDeferred
 async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
     site = web.site(robots(RULES + "Crawl-delay: 2\n"))
     result = await crawl(site.url("/a"))
@@ -482,7 +444,6 @@ async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE, {"JOBDIR": "job"}], ids=str)
 @pytest.mark.parametrize("delay", ["", "Crawl-delay: 0.2\n"], ids=["no delay", "delay"])
 @pytest.mark.parametrize("other", [{}, {"REP_DRY_RUN": True}], ids=str)
-@pytest_twisted.ensureDeferred
 async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(
     web, tmp_path, monkeypatch, queue, delay, other
 ):
@@ -505,7 +466,6 @@ async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most
 
 
 @pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
-@pytest_twisted.ensureDeferred
 async def test_robots_parsed_is_sent_once_in_each_crawl_for_all_user_agents(web, tmp_path):
     site = web.site(robots(RULES))
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
@@ -515,7 +475,6 @@ async def test_robots_parsed_is_sent_once_in_each_crawl_for_all_user_agents(web,
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_builtin_stats(web):
     site = web.site(robots(RULES))
     dead = web.site(answer(503))
@@ -537,7 +496,6 @@ async def test_builtin_stats(web):
 
 
 @pytest.mark.rfc9309("2.2.1")
-@pytest_twisted.ensureDeferred
 async def test_the_group_is_that_of_the_user_agent_that_is_sent(web):
     body = (
         "User-agent: *\nDisallow: /anyone\n\n"
@@ -559,7 +517,6 @@ async def test_the_group_is_that_of_the_user_agent_that_is_sent(web):
 
 
 @pytest.mark.spec("G-6")
-@pytest_twisted.ensureDeferred
 async def test_robotstxt_user_agent_takes_a_list(web):
     body = "User-agent: news\nDisallow: /news\n\nUser-agent: testbot-images\nDisallow: /images\n"
     site = web.site(robots(body))
@@ -568,7 +525,6 @@ async def test_robotstxt_user_agent_takes_a_list(web):
     assert list(result.dropped) == [site.url("/images")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
     body = "User-agent: headerbot\nDisallow: /header\n\nUser-agent: spiderbot\nDisallow: /spider\n"
     site = web.site(robots(body))
@@ -579,7 +535,6 @@ async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
 
 
 @pytest.mark.spec("F-11")
-@pytest_twisted.ensureDeferred
 async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
     short = answer(200, "", headers={"Cache-Control": "max-age=0"})
     site = web.site(short, robots("User-agent: *\nDisallow: /"))
@@ -598,7 +553,6 @@ async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
 
 
 @pytest.mark.spec("F-7")
-@pytest_twisted.ensureDeferred
 async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
     site = web.site(answer(500), robots(RULES))
     before, between, after = map(site.url, ("/before", "/between", "/after"))
@@ -614,7 +568,6 @@ async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
 
 
 @pytest.mark.spec("F-8")
-@pytest_twisted.ensureDeferred
 async def test_a_clock_set_forward_by_30_days_opens_nothing(web, clock):
     site = web.site(answer(503))
     times = enumerate([0, MINUTE, 30 * DAY, 0, MINUTE])
@@ -624,7 +577,6 @@ async def test_a_clock_set_forward_by_30_days_opens_nothing(web, clock):
     assert list(result.dropped.values()) == ["unreachable"] * 5
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_more_fetches_at_a_time_than_the_setting_says(web, monkeypatch):
     # None of them gives its place up for being slow.
     monkeypatch.setattr("scrapy_rep.cache.lookup_limit._SLOW", DAY)
@@ -653,7 +605,6 @@ async def test_no_more_fetches_at_a_time_than_the_setting_says(web, monkeypatch)
     assert at_once == [2, 2, 2, 2, 2, 1]
 
 
-@pytest_twisted.ensureDeferred
 async def test_requests_of_download_async_are_obeyed_too(web):
     site = web.site(robots(RULES))
     caught = []

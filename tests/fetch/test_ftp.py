@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import pytest_twisted
 
 from tests.crawling.crawl import crawl
 from tests.waiting import PATIENCE
@@ -29,7 +28,6 @@ def ftp(tmp_path):
 
 
 @pytest.mark.spec("S-5")
-@pytest_twisted.ensureDeferred
 async def test_rules_of_ftp(ftp):
     folder, port = ftp
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
@@ -47,7 +45,6 @@ async def test_rules_of_ftp(ftp):
     assert (folder / "logins").read_text().split() == ["anonymous", "account"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_file_of_ftp_by_another_url(ftp):
     """Escapes are undone, parameters and query are not sent."""
     folder, port = ftp
@@ -61,7 +58,6 @@ async def test_a_file_of_ftp_by_another_url(ftp):
 
 
 @pytest.mark.spec("S-5")
-@pytest_twisted.ensureDeferred
 async def test_no_robots_txt_on_ftp(ftp):
     folder, port = ftp
     (folder / "public").write_text("words")
@@ -70,7 +66,6 @@ async def test_no_robots_txt_on_ftp(ftp):
 
 
 @pytest.mark.spec("F-10")
-@pytest_twisted.ensureDeferred
 async def test_an_ftp_server_that_cannot_be_reached():
     result = await crawl("ftp://127.0.0.1:1/public")
     assert set(result.dropped.values()) == {"unreachable"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import pytest_twisted
 import scrapy
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
@@ -44,17 +43,14 @@ def stoppable(handler, scheme="http"):
     return can_be_stopped(Settings({"DOWNLOAD_HANDLERS": {"http": handler}}), scheme)
 
 
-def test_scrapys_own_handlers_can_be_stopped():
+def test_scrapys_own_handlers_can_be_stopped_and_others_are_not_known_to():
     for scheme in ("http", "https"):
         assert can_be_stopped(Settings(), scheme)
     assert stoppable(Derived)
     assert not can_be_stopped(Settings(), "ftp")
     assert not can_be_stopped(Settings(), "gopher")
-
-
-@pytest.mark.parametrize("handler", [None, "nowhere.Handler", 5, Whole, lambda crawler: None])
-def test_others_are_not_known_to(handler):
-    assert not stoppable(handler)
+    for other in (None, "nowhere.Handler", 5, Whole, lambda crawler: None):
+        assert not stoppable(other)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +67,6 @@ def test_scrapys_other_handlers_can_be_since_a_version(module, name, since):
 
 
 @pytest.mark.spec("F-13")
-@pytest_twisted.ensureDeferred
 async def test_a_handler_that_cannot_be_stopped_is_given_a_bound(web):
     Whole.asked = {}
     urls = ["http://site.example/private", "http://site.example/public"]
@@ -83,7 +78,6 @@ async def test_a_handler_that_cannot_be_stopped_is_given_a_bound(web):
 
 
 @pytest.mark.spec("F-13")
-@pytest_twisted.ensureDeferred
 async def test_a_larger_file_than_the_bound_is_cut_where_it_can_be(web):
     size = 2 * MAX_TRANSFER
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{RULES.decode()}"
@@ -93,7 +87,6 @@ async def test_a_larger_file_than_the_bound_is_cut_where_it_can_be(web):
     assert site.targets == ["/public"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_one_that_is_refused_for_its_size_is_the_sites(web, monkeypatch):
     monkeypatch.setattr("scrapy_rep.fetch.fetcher.can_be_stopped", lambda *_: False)
     site = web.site(robots("#\n" * MAX_TRANSFER), answer(200))
@@ -102,7 +95,6 @@ async def test_one_that_is_refused_for_its_size_is_the_sites(web, monkeypatch):
     assert "robotstxt/not_of_origin_count" not in result.stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_client_that_a_subclass_has_made_its_own_is_used(web):
     module = pytest.importorskip(f"{HANDLERS}_httpx")
     if getattr(module, "httpx", True) is None:

@@ -12,7 +12,6 @@ from functools import partial
 from ipaddress import ip_address
 
 import pytest
-import pytest_twisted
 import scrapy
 from scrapy import Request, exceptions
 from scrapy.exceptions import NotSupported
@@ -155,7 +154,6 @@ async def crawled_through_and_then_directly(site, store, *, settings=None, meta=
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-@pytest_twisted.ensureDeferred
 async def test_a_refusal_of_a_proxy_is_not_the_sites(web, store, name):
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=REFUSALS[name])
     meta = {"proxy": f"http://me:word@127.0.0.1:{proxy.port}"}
@@ -170,7 +168,6 @@ async def test_a_refusal_of_a_proxy_is_not_the_sites(web, store, name):
 
 
 @pytest.mark.parametrize("status", [403, 407, 502])
-@pytest_twisted.ensureDeferred
 async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, certificate, status):
     site = web.site(ALL_FORBIDDEN, certificate=certificate)
     proxy = web.site(paths=refusal(status))
@@ -178,7 +175,6 @@ async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, cer
     assert f"a proxy gave no answer (127.0.0.1:{proxy.port}: TunnelError: " in line
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_proxy_that_is_down_says_nothing_of_the_site(web, store):
     port = refusing_port()
     meta = {"proxy": f"http://127.0.0.1:{port}"}
@@ -212,7 +208,6 @@ COMPONENTS = {
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-@pytest_twisted.ensureDeferred
 async def test_a_component_that_fails_says_nothing_of_the_site(web, store, name):
     settings, says = COMPONENTS[name]
     site = web.site(ALL_FORBIDDEN)
@@ -229,7 +224,6 @@ DEFERS = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 0.5, "REP_RETR
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
 @pytest.mark.parametrize("why", WITHOUT_HANDLER)
-@pytest_twisted.ensureDeferred
 async def test_nobody_waits_for_a_handler_that_will_never_be_there(web, store, why, queue):
     site = web.site(ALL_FORBIDDEN)
     settings = {"REP_STORE": store, "DOWNLOAD_HANDLERS": {"http": WITHOUT_HANDLER[why]}}
@@ -261,7 +255,6 @@ async def test_nobody_waits_for_a_handler_that_will_never_be_there(web, store, w
     assert (await crawl(urls[0], settings={"REP_STORE": store})).dropped == {urls[0]: "rule"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_machine_that_may_open_no_more_files_says_nothing_of_the_site(web):
     resource = pytest.importorskip("resource")  # not on Windows
     site = web.site(robots(""))
@@ -283,7 +276,6 @@ async def test_a_machine_that_may_open_no_more_files_says_nothing_of_the_site(we
     assert result.stats["robotstxt/not_of_origin_count"] == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_nobody_waits_where_robots_txt_leads_to_what_has_no_handler(web):
     site = web.site(redirect("https://127.0.0.1/robots.txt"))
     settings = {**DEFERS, "DOWNLOAD_HANDLERS": {"https": None}}
@@ -294,7 +286,6 @@ async def test_nobody_waits_where_robots_txt_leads_to_what_has_no_handler(web):
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 422, 429, 500])
-@pytest_twisted.ensureDeferred
 async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
     site, api = web.site(ALL_FORBIDDEN), web.site(paths=refusal(status))
     line = await crawled_through_and_then_directly(site, store, settings=through_api(api))
@@ -305,7 +296,6 @@ async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
     ("answers", "dropped"), [(ALL_FORBIDDEN, "rule"), (answer(404), None), (answer(410), None)]
 )
 @pytest.mark.parametrize("way", ["proxy", "API"])
-@pytest_twisted.ensureDeferred
 async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way, answers, dropped):
     other = web.site(paths={"/robots.txt": [answers], "/": [answers]})
     url = "http://site.example/page"
@@ -325,7 +315,6 @@ async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way,
         ("<h1>Service unavailable</h1>", "unreachable"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_an_api_renders_counts_where_it_has_rules(web, store, shown, dropped):
     page = answer(200, f"<html><head></head><body>{shown}</body></html>")
     settings = {**through_api(web.site(paths={"*": [page]})), "REP_STORE": store}
@@ -337,7 +326,6 @@ async def test_what_an_api_renders_counts_where_it_has_rules(web, store, shown, 
 
 @pytest.mark.spec("F-5")
 @pytest.mark.parametrize("status", [401, 403, 407])
-@pytest_twisted.ensureDeferred
 async def test_a_refusal_that_comes_directly_is_the_sites(web, status):
     site = web.site(answer(status, headers={"Via": "1.1 cdn", "X-Squid-Error": "ERR 0"}))
     result = await crawl(site.url("/page"))
@@ -345,7 +333,6 @@ async def test_a_refusal_that_comes_directly_is_the_sites(web, status):
     assert site.targets == ["/page"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     sites = [web.site(ALL_FORBIDDEN) for _ in range(3)]
     proxies = [web.site(paths=refusal(407)) for _ in range(2)]
@@ -359,7 +346,6 @@ async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     assert (len(told), len(warned)) == (3, 1)
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_origin_behind_a_broken_route_is_looked_up_once_a_try(web, monkeypatch):
     lookups = []
     look_up = Cache._look_up
@@ -377,7 +363,6 @@ async def test_an_origin_behind_a_broken_route_is_looked_up_once_a_try(web, monk
     assert len(lookups) == len(proxy.targets)
 
 
-@pytest_twisted.ensureDeferred
 async def test_its_tries_are_ever_further_apart_and_the_last_copy_stays(web, store, clock):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     proxy = web.site(paths=refusal(407))
@@ -527,7 +512,6 @@ def test_a_handler_of_others_may_wait_for_anything(timeout):
 # What was found by who tried to get around it.
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_relative_redirect_that_an_api_passes_on_is_followed_on_the_site(web, store):
     site = web.site(ALL_FORBIDDEN)
     api = web.site(paths={"/": [redirect("/rules/robots.txt"), ALL_FORBIDDEN]})
@@ -538,7 +522,6 @@ async def test_a_relative_redirect_that_an_api_passes_on_is_followed_on_the_site
 
 
 @pytest.mark.parametrize("place", ["the same host", "another host"])
-@pytest_twisted.ensureDeferred
 async def test_a_redirect_of_an_api_to_itself_is_not_the_sites(web, store, place):
     site, api = web.site(ALL_FORBIDDEN), web.site()
     host, query = {
@@ -551,14 +534,12 @@ async def test_a_redirect_of_an_api_to_itself_is_not_the_sites(web, store, place
     assert len(api.journal) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_api_that_redirects_for_ever_says_nothing_of_the_site(web, store):
     site, api = web.site(ALL_FORBIDDEN), web.site(paths={"*": [redirect("/login", 302)]})
     line = await crawled_through_and_then_directly(site, store, settings=through_api(api))
     assert "redirected without an end" in line
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_route_that_is_broken_for_one_crawl_is_not_for_another(web, store):
     site, proxy = web.site(robots("")), web.site(paths=refusal(407))
     settings = {"REP_STORE": store, "REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": DAY}
@@ -581,7 +562,6 @@ async def test_a_route_that_is_broken_for_one_crawl_is_not_for_another(web, stor
     assert others[0].fetched == [site.url("/b")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_tries_of_a_broken_route_do_not_count_for_the_origin(web, store, clock):
     site, proxy = web.site(answer(503)), web.site(paths=refusal(407))
     settings = {"REP_STORE": store, "REP_RETRY_DELAY": 10, "REP_RETRY_DELAY_MAX": DAY}
@@ -597,7 +577,6 @@ async def test_tries_of_a_broken_route_do_not_count_for_the_origin(web, store, c
 
 
 @pytest.mark.parametrize("proxy", ["http://me:S3C@{}", "me:S3C@{}", "http://{}/?key=S3C"])
-@pytest_twisted.ensureDeferred
 async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
     class Late:
         def process_request(self, request):
@@ -628,7 +607,6 @@ def test_what_a_service_says_in_json_is_its_own():
     assert obstacle_in_answer(of_service(b"User-agent: *\nDisallow: /\n")) is None
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_address_of_a_service_is_not_the_sites():
     chain = Chain(SiteFile.from_key("http://site.example"), deadline=1.0)
     said = of_service()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 
 import pytest
-import pytest_twisted
 
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer
@@ -21,7 +19,6 @@ def html(body):
     return answer(200, body, headers={"Content-Type": "text/html"})
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_first_group_of_a_wrapped_text_is_obeyed(web):
     site = web.site(html(WRAPPED))
     result = await crawl(site.url("/private?a&b"), site.url("/public"))
@@ -34,37 +31,26 @@ async def test_the_first_group_of_a_wrapped_text_is_obeyed(web):
 
 
 @pytest.mark.spec("F-13")
-@pytest_twisted.ensureDeferred
 async def test_what_comes_before_the_cut_of_a_wrapped_text_holds(web):
     lines = "".join(f"Disallow: /{i:04}\n" for i in range(1_000))
     site = web.site(html(f"{START}{RULES}{lines}</pre></body></html>"))
-    result = await crawl(
-        site.url("/private?a&b"), site.url("/0000"), site.url("/0999"),
-        settings={"REP_MAX_SIZE": 2_000},
-    )  # fmt: skip
-    assert sorted(result.dropped) == [site.url("/0000"), site.url("/private?a&b")]
+    urls = [site.url(path) for path in ("/0000", "/private?a&b", "/0999")]
+    result = await crawl(*urls, settings={"REP_MAX_SIZE": 2_000})
+    assert sorted(result.dropped) == urls[:2]
     assert site.targets == ["/0999"]
 
 
 @pytest.mark.spec("F-1")
-@pytest_twisted.ensureDeferred
 async def test_another_html_page_is_read_line_by_line_with_one_warning(web, clock):
     page = "\n<!DOCTYPE html><html><body>\nUser-agent: *\nDisallow: /private\n</body></html>"
     sites = [web.site(html(page)), web.site(answer(200, page))]
-
-    def later(path):
-        clock.advance(2 * DAY)
-        return [site.url(path) for site in sites]
-
-    result = await crawl(
-        *(site.url("/private") for site in sites),
-        phases=[partial(later, "/private/2"), partial(later, "/public")],
+    first, second, third = (
+        [site.url(path) for site in sites] for path in ("/private", "/private/2", "/public")
     )
+    phases = [clock.later(2 * DAY, *urls) for urls in (second, third)]
+    result = await crawl(*first, phases=phases)
     assert [len(site.robots_requests) for site in sites] == [3, 3]
     assert [site.targets for site in sites] == [["/public"]] * 2
     warned = [line for line in result.messages(logging.WARNING) if "HTML page" in line]
-    assert sorted(warned) == sorted(
-        f"robots.txt of {site.url('')} is an HTML page: most likely it contains no rules; if "
-        "it does, they are obeyed"
-        for site in sites
-    )
+    says = "is an HTML page: most likely it contains no rules; if it does, they are obeyed"
+    assert sorted(warned) == sorted(f"robots.txt of {site.url('')} {says}" for site in sites)

@@ -8,7 +8,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-import pytest_twisted
 import scrapy
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -58,7 +57,6 @@ def raws(usage):
 
 
 @QUEUES
-@pytest_twisted.ensureDeferred
 async def test_it_is_asked_for_once_and_decides_before_the_request(web, queue):
     site = site_of(web, file("/no"))
     urls = [site.url(path) for path in ("/a", "/no/1", "/b", "/no/2", "/c")]
@@ -93,7 +91,6 @@ async def test_it_is_asked_for_once_and_decides_before_the_request(web, queue):
         {"REP_PURPOSES": "tdm", "REP_USAGE_SOURCES": "content-usage,tags"},
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_without_purposes_or_the_source_it_is_not_asked_for(web, settings):
     site = site_of(web, file("/"))
     await crawl(site.url("/page"), settings=settings)
@@ -101,7 +98,6 @@ async def test_without_purposes_or_the_source_it_is_not_asked_for(web, settings)
 
 
 @QUEUES
-@pytest_twisted.ensureDeferred
 async def test_where_robotstxt_disallows_it_or_the_pages_it_is_not_asked_for(web, queue):
     closed = site_of(web, file("/"), rules="Disallow: /.well-known\n")
     hidden = site_of(web, file("/"), rules="Disallow: /private\n")
@@ -128,7 +124,6 @@ async def test_where_robotstxt_disallows_it_or_the_pages_it_is_not_asked_for(web
     ],
 )
 @pytest.mark.parametrize("unknown", ["allow", "disallow"])
-@pytest_twisted.ensureDeferred
 async def test_what_can_not_be_had_is_unknown(web, tmp_path, answers, raw, unknown):
     site = site_of(web, *answers, rules="Disallow: /private\nContent-Usage: search=y\n")
     raw = raw or f"redirect to a disallowed URL: {site.url('/private/t')}"
@@ -151,7 +146,6 @@ async def test_what_can_not_be_had_is_unknown(web, tmp_path, answers, raw, unkno
 
 
 @pytest.mark.parametrize("status", [404, 410])
-@pytest_twisted.ensureDeferred
 async def test_where_there_is_none_it_is_not_used(web, status):
     site = site_of(web, answer(status))
     result = await crawl(site.url("/page"), settings=SETTINGS)
@@ -162,7 +156,6 @@ async def test_where_there_is_none_it_is_not_used(web, status):
     }
 
 
-@pytest_twisted.ensureDeferred
 async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
     site = site_of(web, answer(503), file("/"))
 
@@ -181,7 +174,6 @@ async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
 
 
 @QUEUES
-@pytest_twisted.ensureDeferred
 async def test_where_it_expires_at_once_it_is_asked_for_once_a_page_at_most(web, queue):
     site = site_of(web, file("/no"), rules="Crawl-delay: 0.1\n")
     urls = [site.url(f"/{number}") for number in range(4)]
@@ -191,7 +183,6 @@ async def test_where_it_expires_at_once_it_is_asked_for_once_a_page_at_most(web,
     assert 1 <= asked(site) <= len(urls)
 
 
-@pytest_twisted.ensureDeferred
 async def test_redirects_are_followed_and_the_answer_is_read_as_robotstxt_is(web):
     end = site_of(web, gzipped(reserved("/")))
     start = site_of(web, redirect(end.url(TDMREP)))
@@ -201,7 +192,6 @@ async def test_redirects_are_followed_and_the_answer_is_read_as_robotstxt_is(web
     assert result.dropped == {end.url("/page"): "usage", start.url("/page"): "usage"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_redirect_leads_to_where_no_robots_txt_allows_it(web):
     other = web.site(robots("User-agent: *\nDisallow: /\n"))
     start = site_of(web, redirect(other.url("/secret.json")))
@@ -212,7 +202,6 @@ async def test_no_redirect_leads_to_where_no_robots_txt_allows_it(web):
 
 
 @pytest.mark.parametrize("path", ["/pub/%2e%2e/private/data.json", "/priv%61te/data.json"])
-@pytest_twisted.ensureDeferred
 async def test_a_redirect_is_judged_in_all_spellings_as_a_page_is(web, path):
     site = site_of(web, redirect(path), rules="Disallow: /private\n")
     result = await crawl(site.url("/page"), settings=SETTINGS)
@@ -220,7 +209,6 @@ async def test_a_redirect_is_judged_in_all_spellings_as_a_page_is(web, path):
     assert result.fetched == [site.url("/page")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_the_site_that_it_redirects_to_reserves_is_no_matter(web):
     other = site_of(web, file("/"), paths={"/other.json": [file("/")]})
     start = site_of(web, redirect(other.url("/other.json")))
@@ -231,14 +219,12 @@ async def test_what_the_site_that_it_redirects_to_reserves_is_no_matter(web):
     assert result.dropped == {later.url: "usage"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_of_a_file_that_is_too_long_all_is_taken_to_be_reserved(web):
     site = site_of(web, file("/a", "/" + 40_000 * "x"))
     result = await crawl(site.url("/page"), settings=SETTINGS)
     assert result.dropped == {site.url("/page"): "usage"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_comes_later_replaces_it(web):
     paths = {"/open": [answer(200, PAGE, headers={"TDM-Reservation": "0"})]}
     site = site_of(web, file("/"), paths=paths)
@@ -248,7 +234,6 @@ async def test_what_comes_later_replaces_it(web):
     assert results == {site.url("/open"): "allow", site.url("/page"): "disallow"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_next_crawl_has_it_from_the_store(web, tmp_path):
     site = site_of(web, file("/"))
     settings = {**SETTINGS, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
@@ -259,7 +244,6 @@ async def test_the_next_crawl_has_it_from_the_store(web, tmp_path):
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_crawls_that_use_a_store_fetch_it_once_together(web):
     site = site_of(web, file("/no"))
     crawls = [crawl(site.url("/no"), site.url(f"/{n}"), settings=SETTINGS) for n in range(3)]
@@ -282,7 +266,6 @@ def test_it_decides_in_each_mode(web, mode):
 
 
 @QUEUES
-@pytest_twisted.ensureDeferred
 async def test_while_it_is_not_known_other_sites_go_on(web, queue):
     slow = site_of(web, held(file("/no")), rules="Disallow: /private\n")
     quick = site_of(web, file("/no"))
@@ -307,7 +290,6 @@ async def test_while_it_is_not_known_other_sites_go_on(web, queue):
     assert result.dropped == {slow.url("/private"): "rule", slow.url("/no"): "usage"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_closes_waits_for_none(web):
     site = site_of(web, HANGS)
 
@@ -320,7 +302,6 @@ async def test_a_crawl_that_closes_waits_for_none(web):
     assert result.stats["finish_reason"] == "enough"
 
 
-@pytest_twisted.ensureDeferred
 async def test_purposes_of_one_request_and_what_is_downloaded_directly(web):
     site = site_of(web, file("/no"))
     found = {}
@@ -343,7 +324,6 @@ async def test_purposes_of_one_request_and_what_is_downloaded_directly(web):
     assert found == {"/no/1": 0, "/no/2": {"tdm": "disallow"}, "robots": ()}
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_tells_what_it_would_drop(web):
     site = site_of(web, file("/no"))
     settings = {**SETTINGS, "REP_DRY_RUN": True}
@@ -360,7 +340,6 @@ async def test_a_dry_run_tells_what_it_would_drop(web):
     assert differs in told
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_error_of_ours_drops_the_page(web, monkeypatch, tmp_path):
     site = site_of(web, file("/no"))
     monkeypatch.setattr("scrapy_rep.cache.entry.TdmRules", None)
@@ -375,7 +354,6 @@ async def test_an_error_of_ours_drops_the_page(web, monkeypatch, tmp_path):
     assert (stored, leases) == ({site.url(""), site.url(TDMREP)}, [])
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_signal_tells_what_it_came_to(web, tmp_path):
     site = site_of(web, file("/no"))
     heard = []

@@ -19,7 +19,6 @@ from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.utils.concurrency import sleep
-from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available, every, unavailable, unreachable
 from tests.waiting import PATIENCE
 
@@ -45,6 +44,7 @@ def rewritten(data, old, new):
     return data[:1] + zlib.compress(zlib.decompress(data[1:]).replace(old, new))
 
 
+@pytest.mark.in_asyncio
 class Contract:
     """Inherited by the tests of each store, which say how to open one."""
 
@@ -77,7 +77,6 @@ class Contract:
         """Return what the commands look into."""
         return store
 
-    @in_asyncio
     async def test_what_is_put_is_got(self, store):
         assert await store.get(ORIGIN) == (None, None)
         for record in every():
@@ -85,7 +84,6 @@ class Contract:
             assert await store.get(ORIGIN) == (record, None)
         assert await store.get(OTHER) == (None, None)
 
-    @in_asyncio
     async def test_it_can_be_closed_unused_closed_twice_and_used_again(self, store):
         await store.close()
         await store.put(available())
@@ -94,14 +92,12 @@ class Contract:
         expected = available() if self.persistent else None
         assert (await store.get(ORIGIN)).record == expected
 
-    @in_asyncio
     async def test_many_at_once(self, store):
         origins = [f"https://site-{i}.example" for i in range(300)]
         await asyncio.gather(*(store.put(available(origin)) for origin in origins))
         found = await asyncio.gather(*(store.get(origin) for origin in origins))
         assert [each.record for each in found] == [available(origin) for origin in origins]
 
-    @in_asyncio
     async def test_a_lease_is_given_once_and_ends_when_it_is_released(self, store):
         assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
         assert (await store.claim(ORIGIN, "b", 30)).holder == "a"
@@ -113,7 +109,6 @@ class Contract:
         assert (await store.get(ORIGIN)).holder is None
         assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
 
-    @in_asyncio
     async def test_a_claim_of_what_is_new_gives_the_record_or_the_lease(self, store):
         first = await store.claim(ORIGIN, "a", 30, if_new=True)
         assert (first.record, first.holder) == (None, "a")
@@ -123,7 +118,6 @@ class Contract:
         assert held(await store.claim(ORIGIN, "b", 30)) == (available(), "b")
         assert held(await store.claim(ORIGIN, "c", 30, if_new=True)) == (available(), "b")
 
-    @in_asyncio
     async def test_many_claims_at_once_find_their_own_records(self, store):
         known = [f"https://known-{number}.example" for number in range(600)]
         new = [f"https://new-{number}.example" for number in range(600)]
@@ -134,7 +128,6 @@ class Contract:
         assert found[:600] == [(available(origin=origin), None) for origin in known]
         assert [held(each) for each in found[600:]] == [(None, origin) for origin in new]
 
-    @in_asyncio
     async def test_a_lease_ends_by_itself(self, store):
         assert (await store.claim(ORIGIN, "a", 0.2)).holder == "a"
         await sleep(0.25)
@@ -143,7 +136,6 @@ class Contract:
         await store.release(ORIGIN, "a")
         assert (await store.get(ORIGIN)).holder == "b"
 
-    @in_asyncio
     async def test_a_record_ends_the_lease_of_who_puts_it_alone(self, store):
         await store.claim(ORIGIN, "a", 30)
         await store.put(available(), "b")
@@ -151,7 +143,6 @@ class Contract:
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
 
-    @in_asyncio
     async def test_who_gets_the_lease_sees_the_record_of_the_last_holder(self, store):
         await store.claim(ORIGIN, "a", 30)
         record = unreachable()
@@ -159,7 +150,6 @@ class Contract:
         assert held(claim) in {(record, "b"), (None, "a")}
         assert held(await store.claim(ORIGIN, "b", 30)) == (record, "b")
 
-    @in_asyncio
     async def test_one_of_many_gets_the_lease(self, opened):
         stores = [opened() for _ in range(4)] if self.persistent else [opened()] * 4
         for round_ in range(10):
@@ -169,7 +159,6 @@ class Contract:
             )
             assert len({claim.holder for claim in claims}) == 1
 
-    @in_asyncio
     async def test_one_of_many_at_once_gets_a_lease_that_has_ended(self, store):
         assert (await store.claim(HOST, "dead", 0.05)).holder == "dead"
         await sleep(0.1)
@@ -178,14 +167,12 @@ class Contract:
         assert holder in {f"{i}" for i in range(50)}
         assert all(is_about(claim.lease, holder, LONG) for claim in claims)
 
-    @in_asyncio
     async def test_a_lease_tells_who_has_it_and_for_how_long(self, store):
         assert is_about((await store.claim(HOST, "a", LONG)).lease, "a", LONG)
         assert is_about((await store.get(HOST)).lease, "a", LONG)
         assert is_about((await store.claim(HOST, "b", 3 * LONG)).lease, "a", LONG)
         assert is_about((await store.get(HOST)).lease, "a", LONG)
 
-    @in_asyncio
     async def test_who_has_a_lease_says_anew_when_it_ends(self, store):
         for seconds in (LONG, 3 * LONG, 2 * LONG):
             assert is_about((await store.claim(HOST, "a", seconds)).lease, "a", seconds)
@@ -203,7 +190,6 @@ class Contract:
             ("b", LONG, ("b", 2 * LONG)),
         ],
     )
-    @in_asyncio
     async def test_a_longer_lease_takes_the_place_of_any_other_and_ends_with_the_later_of_both(
         self, store, holder, seconds, expected
     ):
@@ -212,14 +198,12 @@ class Contract:
         assert is_about(claim.lease, *expected)
         assert is_about((await store.get(HOST)).lease, *expected)
 
-    @in_asyncio
     async def test_a_longer_lease_needs_no_other_and_ends_by_itself(self, store):
         assert (await store.claim(HOST, "a", 0.2, longer=True)).holder == "a"
         await sleep(0.25)
         assert (await store.get(HOST)).lease is None
         assert is_about((await store.claim(HOST, "b", LONG, longer=True)).lease, "b", LONG)
 
-    @in_asyncio
     async def test_who_has_lost_a_lease_neither_renews_nor_ends_it(self, store):
         await store.claim(HOST, "a", LONG)
         await store.claim(HOST, PAUSE, 2 * LONG, longer=True)
@@ -227,7 +211,6 @@ class Contract:
         await store.release(HOST, "a")
         assert is_about((await store.get(HOST)).lease, PAUSE, 2 * LONG)
 
-    @in_asyncio
     async def test_all_pauses_are_known_and_no_other_lease(self, opened, store):
         assert dict(await store.pauses()) == {}
         await store.claim(ORIGIN, "a", LONG)
@@ -245,7 +228,6 @@ class Contract:
             assert seconds - PATIENCE < pauses[key_of_host(host)] < seconds + 1
         assert (await other.claim(key_of_host("site-0.example"), "a", LONG)).holder == PAUSE
 
-    @in_asyncio
     async def test_a_pause_that_has_ended_or_was_released_is_none(self, store):
         await store.claim(HOST, PAUSE, 0.2, longer=True)
         await store.claim(OTHER, PAUSE, LONG, longer=True)
@@ -255,7 +237,6 @@ class Contract:
         await store.release(OTHER, PAUSE)
         assert dict(await store.pauses()) == {}
 
-    @in_asyncio
     async def test_of_pauses_that_begin_at_once_the_longest_holds(self, opened):
         stores = [opened() for _ in range(4)] if self.persistent else [opened()] * 4
         pauses = [(store, n * LONG) for store in stores for n in (2, 5, 3, 1)]
@@ -268,7 +249,6 @@ class Contract:
             assert key == HOST
             assert 5 * LONG - PATIENCE < left < 5 * LONG + 1
 
-    @in_asyncio
     async def test_all_origins_are_listed_across_pages(self, store):
         assert [key async for key in self.bare(store).scan_keys()] == []
         origins = {f"https://site-{i}.example" for i in range(2_500)}
@@ -278,7 +258,6 @@ class Contract:
         assert set(found) == origins
         assert len(found) == len(origins)
 
-    @in_asyncio
     async def test_a_dropped_record_is_gone_and_its_lease_stays(self, store):
         await store.put(available())
         await store.put(available(OTHER))
@@ -290,7 +269,6 @@ class Contract:
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
 
-    @in_asyncio
     async def test_nothing_is_pruned_within_the_bounds(self, store):
         await store.put(available())
         assert await self.bare(store).prune() == 0
@@ -306,7 +284,6 @@ class PersistentContract(Contract):
         """Change the bytes of a record behind the store's back."""
         raise NotImplementedError
 
-    @in_asyncio
     async def test_leases_and_pauses_outlive_the_store(self, opened, store):
         await store.claim(ORIGIN, "a", LONG)
         await store.claim(HOST, PAUSE, LONG)
@@ -316,7 +293,6 @@ class PersistentContract(Contract):
         assert is_about((await store.get(HOST)).lease, PAUSE, LONG)
         assert list(await store.pauses()) == [HOST]
 
-    @in_asyncio
     async def test_what_is_put_outlives_the_store(self, opened, store):
         await store.put(available())
         await store.put(unavailable(OTHER))
@@ -340,7 +316,6 @@ class PersistentContract(Contract):
         ],
         ids=["empty", "cut", "version", "origin", "body", "behind", "huge", "pickle", "shape"],
     )
-    @in_asyncio
     async def test_a_record_altered_by_hand_is_a_miss(self, opened, store, change, request):
         await store.put(available())
         await store.close()
@@ -389,7 +364,6 @@ class TestSQLite(PersistentContract):
         self.execute("UPDATE records SET data = ? WHERE origin = ?", change(data), origin)
 
     @pytest.mark.parametrize("data", ["CAST(X'ff' AS TEXT)", "'a text'", "5", "2.5"])
-    @in_asyncio
     async def test_a_record_of_another_type_is_a_miss(self, opened, store, data):
         await store.put(available())
         await store.put(available(OTHER))
@@ -403,7 +377,6 @@ class TestSQLite(PersistentContract):
         "change",
         ["holder = X'ff'", "taken = 'a text'", "seconds = 'a text'", "seconds = X'ff'"],
     )
-    @in_asyncio
     async def test_a_lease_of_another_type_holds_nothing(self, opened, store, change):
         await store.claim(ORIGIN, "a", 1e9)
         await store.close()
@@ -412,7 +385,6 @@ class TestSQLite(PersistentContract):
         assert await store.get(ORIGIN) == (None, None)
         assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
 
-    @in_asyncio
     async def test_texts_that_are_no_utf8_are_no_error(self, opened, store):
         await store.claim(ORIGIN, "a", 1e9)
         origins = {f"https://site-{i}.example" for i in range(1_500)}
@@ -448,7 +420,6 @@ class TestRedis(PersistentContract):
         warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
         return [re.match("The Redis key '(.*)' was not", text)[1] for text in warned]
 
-    @in_asyncio
     async def test_calls_that_are_made_at_once_go_together(self, store):
         origins = [f"https://site-{i}.example" for i in range(300)]
         before = self.client.info("stats")["total_reads_processed"]
@@ -456,7 +427,6 @@ class TestRedis(PersistentContract):
         await asyncio.gather(*(store.get(origin) for origin in origins))
         assert self.client.info("stats")["total_reads_processed"] - before < len(origins)
 
-    @in_asyncio
     async def test_what_is_refused_is_refused_to_who_asked_for_it(self, store):
         await store.put(available())
         memory = self.client.config_get("maxmemory")["maxmemory"]
@@ -470,7 +440,6 @@ class TestRedis(PersistentContract):
         assert isinstance(error, StoreError)
         assert dropped
 
-    @in_asyncio
     async def test_a_lease_of_another_type_is_left_alone(self, opened, caplog):
         key = f"[rs]?*:lease:{{{ORIGIN}}}"
         self.client.rpush(key, "a list")
@@ -484,7 +453,6 @@ class TestRedis(PersistentContract):
         assert self.client.lrange(key, 0, -1) == [b"a list"]
         assert self.keys_not_ours(caplog) == [key]
 
-    @in_asyncio
     async def test_pauses_of_another_type_are_left_alone(self, opened, caplog):
         self.client.set("[rs]?*:pauses", "a text")
         store = opened()
@@ -498,7 +466,6 @@ class TestRedis(PersistentContract):
         assert self.client.get("[rs]?*:pauses") == b"a text"
         assert self.keys_not_ours(caplog) == ["[rs]?*:pauses"]
 
-    @in_asyncio
     async def test_pauses_that_are_lost_hold_for_who_asks_for_the_lease(self, store):
         await store.claim(HOST, PAUSE, LONG, longer=True)
         self.client.delete("[rs]?*:pauses")
@@ -508,7 +475,6 @@ class TestRedis(PersistentContract):
         await store.claim(HOST, PAUSE, LONG / 2, longer=True)
         assert list(await store.pauses()) == [HOST]
 
-    @in_asyncio
     async def test_nothing_is_kept_for_longer_than_it_holds(self, store):
         await store.claim(HOST, PAUSE, LONG, longer=True)
         await store.claim(OTHER, PAUSE, 2 * LONG, longer=True)
@@ -519,7 +485,6 @@ class TestRedis(PersistentContract):
         assert all(end > 0 for end in ends.values())
         assert 2 * LONG - PATIENCE < ends[b"[rs]?*:pauses"] / 1000 <= 2 * LONG
 
-    @in_asyncio
     async def test_pauses_that_have_ended_are_removed_when_another_begins(self, store):
         await store.claim(HOST, PAUSE, 0.01, longer=True)
         await store.claim(ORIGIN, PAUSE, LONG, longer=True)
@@ -529,7 +494,6 @@ class TestRedis(PersistentContract):
         assert sorted(kept) == sorted([ORIGIN.encode(), OTHER.encode()])
 
     @pytest.mark.parametrize("longer", [False, True])
-    @in_asyncio
     async def test_a_lease_without_an_end_is_none(self, opened, longer):
         key = f"[rs]?*:lease:{{{HOST}}}"
         self.client.set(key, "of another program")

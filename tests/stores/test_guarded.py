@@ -9,10 +9,11 @@ import pytest
 
 from scrapy_rep.stores.base import PAUSE
 from scrapy_rep.stores.guarded import GuardedStore
-from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available, unavailable
 from tests.stores.test_contract import HOST, LONG, OTHER, is_about, memory, sqlite
 from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.in_asyncio
 
 
 class Disk:
@@ -54,7 +55,6 @@ def disk(tmp_path):
     return Disk(tmp_path)
 
 
-@in_asyncio
 async def test_a_worker_has_its_leases_by_itself_while_the_store_is_down(disk):
     disk.remove()
     for store in (disk.store, disk.other):
@@ -69,7 +69,6 @@ async def test_a_worker_has_its_leases_by_itself_while_the_store_is_down(disk):
     await disk.close()
 
 
-@in_asyncio
 async def test_the_leases_of_the_store_count_again_when_it_is_back(disk):
     await disk.store.claim(HOST, "a", LONG)
     disk.remove()
@@ -81,7 +80,6 @@ async def test_the_leases_of_the_store_count_again_when_it_is_back(disk):
     await disk.close()
 
 
-@in_asyncio
 async def test_pauses_of_the_store_and_of_this_process_hold_together(disk):
     await disk.store.claim("stored", PAUSE, 2 * LONG, longer=True)
     await disk.store.claim("longer here", PAUSE, LONG, longer=True)
@@ -98,7 +96,6 @@ async def test_pauses_of_the_store_and_of_this_process_hold_together(disk):
     await disk.close()
 
 
-@in_asyncio
 async def test_a_lease_that_was_given_while_the_store_was_down_can_be_ended_after_it(disk):
     disk.remove()
     await disk.store.claim(HOST, "a", LONG)
@@ -110,7 +107,6 @@ async def test_a_lease_that_was_given_while_the_store_was_down_can_be_ended_afte
     await disk.close()
 
 
-@in_asyncio
 async def test_records_that_were_kept_are_written_when_the_store_is_back(disk):
     await disk.store.put(available())
     disk.remove()
@@ -124,7 +120,6 @@ async def test_records_that_were_kept_are_written_when_the_store_is_back(disk):
     await disk.close()
 
 
-@in_asyncio
 async def test_what_can_be_read_is_read_while_nothing_can_be_written(disk):
     await disk.store.put(available())
     await disk.store.claim(OTHER, PAUSE, 2 * LONG, longer=True)

@@ -14,10 +14,11 @@ from tests.crawling.process import CrawlProcess
 from tests.crawling.web import robots
 from tests.redis_deployments import TLS, Cluster, Sentinels
 from tests.redis_server import RedisServer, needs_redis
-from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available
 from tests.stores.test_contract import LONG, MAX_SIZE, OTHER, Contract, held, is_about
 from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.in_asyncio
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "stores.rst"
 OWN = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
@@ -37,7 +38,6 @@ def cluster(tmp_path_factory):
     cluster.stop()
 
 
-@in_asyncio
 async def test_a_cluster_whose_keys_move(cluster):
     store = store_of(cluster.uri)
     others = [f"https://site-{number}.example" for number in range(9)]
@@ -52,7 +52,6 @@ async def test_a_cluster_whose_keys_move(cluster):
     await store.close()
 
 
-@in_asyncio
 async def test_leases_of_hosts_on_a_cluster_whose_keys_move(cluster):
     """Claimed by two workers, many at once: they are on all nodes."""
     for server in cluster.servers:
@@ -86,7 +85,6 @@ class TestCluster(Contract):
         return lambda: store_of(cluster.uri)
 
 
-@in_asyncio
 async def test_leases_and_pauses_outlive_the_primary_of_sentinels(tmp_path):
     needs_redis()
     sentinels = Sentinels(tmp_path)
@@ -132,7 +130,6 @@ def test_a_crawl_of_scrapy_redis_on_a_cluster(cluster, web):
     assert result["dropped"] == {urls[2]: "rule"}
 
 
-@in_asyncio
 async def test_tls_with_an_own_authority(tmp_path):
     needs_redis()
     server = TLS(tmp_path)
@@ -147,7 +144,6 @@ async def test_tls_with_an_own_authority(tmp_path):
         server.stop()
 
 
-@in_asyncio
 async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client = redis_server.client
     client.flushall()
@@ -173,7 +169,6 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client.execute_command("ACL", "DELUSER", "crawler")
 
 
-@in_asyncio
 async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path):
     redis_server.client.flushall()
     replica = RedisServer(tmp_path, "--replicaof", "127.0.0.1", str(redis_server.port))

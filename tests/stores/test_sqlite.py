@@ -21,11 +21,12 @@ from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.stores.registry import path_of
 from scrapy_rep.stores.sqlite_file import FORMAT, STEPS
-from tests.running import in_asyncio
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
 from tests.stores.test_contract import OTHER, sqlite
 from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.in_asyncio
 
 KILLS = Path(__file__).with_name("kills.py")
 
@@ -57,7 +58,6 @@ def test_a_relative_path_is_in_the_data_directory_and_others_are_taken_as_they_a
     assert not (tmp_path / ".scrapy").exists()
 
 
-@in_asyncio
 async def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     path = tmp_path / "a" / "b" / "robots.sqlite"
@@ -78,7 +78,6 @@ async def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
-@in_asyncio
 async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, version):
     shutil.copy(make_databases.DIRECTORY / f"v{version}.sqlite", path)
     assert rows(path, "PRAGMA user_version") == [(version,)]
@@ -98,7 +97,6 @@ async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, v
     assert rows(path, schema) == rows(path.with_name("new.sqlite"), schema)
 
 
-@in_asyncio
 async def test_leases_outlive_a_migration(path):
     """Also the turns of a file that a worker of the former version has written."""
     make_databases.make(path, 3)
@@ -118,7 +116,6 @@ def test_pauses_are_found_without_a_look_at_all_leases(path):
     assert "leases_of_pauses" in plan[0][3]
 
 
-@in_asyncio
 async def test_pauses_that_cant_be_read_are_none(path):
     store = sqlite(path)
     for key in ("a", "b", "c", "d"):
@@ -144,7 +141,6 @@ def test_each_version_is_that_of_its_schema(tmp_path, version):
     assert rows(tmp_path / "now.sqlite", schema) == rows(shutil.copy(then, tmp_path), schema)
 
 
-@in_asyncio
 async def test_a_file_of_a_newer_version_is_left_alone(path):
     shutil.copy(make_databases.DIRECTORY / f"v{len(STEPS)}.sqlite", path)
     rows(path, f"PRAGMA user_version = {len(STEPS) + 1}")
@@ -199,7 +195,6 @@ FOREIGN = [make_garbage, make_foreign, make_foreign_by_id]
 
 
 @pytest.mark.parametrize("make", DAMAGED, ids=lambda make: make.__name__)
-@in_asyncio
 async def test_a_damaged_file_is_replaced_by_a_new_one(path, caplog, make):
     make(path)
     store = sqlite(path)
@@ -214,7 +209,6 @@ async def test_a_damaged_file_is_replaced_by_a_new_one(path, caplog, make):
 
 
 @pytest.mark.parametrize("make", [*FOREIGN, make_altered], ids=lambda make: make.__name__)
-@in_asyncio
 async def test_a_file_of_another_program_is_refused_and_stays(path, make):
     make(path)
     before = path.read_bytes()
@@ -230,7 +224,6 @@ async def test_a_file_of_another_program_is_refused_and_stays(path, make):
 
 
 @pytest.mark.parametrize("make", [*DAMAGED, *FOREIGN], ids=lambda make: make.__name__)
-@in_asyncio
 async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(path, make):
     make(path)
     before = path.read_bytes()
@@ -248,7 +241,6 @@ async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(path,
     assert path.read_bytes() == before
 
 
-@in_asyncio
 async def test_a_file_that_breaks_while_it_is_open_is_replaced(path, caplog):
     store = sqlite(path)
     for index in range(300):
@@ -266,7 +258,6 @@ async def test_a_file_that_breaks_while_it_is_open_is_replaced(path, caplog):
     assert len(warnings(caplog)) == 1
 
 
-@in_asyncio
 async def test_of_many_that_find_a_damaged_file_one_deletes_it(path, caplog):
     make_overwritten(path)
     stores = [sqlite(path) for _ in range(8)]
@@ -279,7 +270,6 @@ async def test_of_many_that_find_a_damaged_file_one_deletes_it(path, caplog):
     assert len(rows(path)) == 8
 
 
-@in_asyncio
 async def test_who_still_has_the_file_that_was_renamed_does_no_harm_to_the_new_one(path):
     """SQLite's own log of the new file must not go when the old one is closed."""
     old = sqlite(path)
@@ -302,7 +292,6 @@ async def test_who_still_has_the_file_that_was_renamed_does_no_harm_to_the_new_o
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-@in_asyncio
 async def test_a_file_that_was_removed_is_made_again(path):
     store = sqlite(path)
     await store.put(available())
@@ -314,7 +303,6 @@ async def test_a_file_that_was_removed_is_made_again(path):
     assert rows(path) == [(ORIGIN,)]
 
 
-@in_asyncio
 async def test_damaged_files_one_after_the_other_are_not_deleted_for_ever(path):
     store = sqlite(path)
     make_overwritten(path)
@@ -328,7 +316,6 @@ async def test_damaged_files_one_after_the_other_are_not_deleted_for_ever(path):
     assert path.read_bytes() == before
 
 
-@in_asyncio
 async def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
     monkeypatch.setattr(module, "_PRUNE_ROWS", 100)
     monkeypatch.setattr(module, "_PRUNE_EVERY", 0)
@@ -352,7 +339,6 @@ async def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
     assert path.stat().st_size < large / 20
 
 
-@in_asyncio
 async def test_all_that_is_too_old_goes_at_once(path, monkeypatch):
     monkeypatch.setattr(module, "_PRUNE_ROWS", 100)
     now = 1_000.0
@@ -368,7 +354,6 @@ async def test_all_that_is_too_old_goes_at_once(path, monkeypatch):
     await store.close()
 
 
-@in_asyncio
 async def test_records_from_a_future_that_never_comes_go_too(path, monkeypatch):
     monkeypatch.setattr(module, "_PRUNE_EVERY", 0)
     now = 1e9
@@ -381,7 +366,6 @@ async def test_records_from_a_future_that_never_comes_go_too(path, monkeypatch):
     assert rows(path) == [(ORIGIN,)]
 
 
-@in_asyncio
 async def test_the_file_stays_as_small_as_it_is_told_to(path, monkeypatch):
     monkeypatch.setattr(module, "_PRUNE_ROWS", 50)
     monkeypatch.setattr(module, "_PRUNE_AFTER", 50)
@@ -398,7 +382,6 @@ async def test_the_file_stays_as_small_as_it_is_told_to(path, monkeypatch):
     assert "https://site-0.example" not in kept
 
 
-@in_asyncio
 async def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
     store = sqlite(path, timeout=0.3)
     await store.put(available())
@@ -412,7 +395,6 @@ async def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
     await store.close()
 
 
-@in_asyncio
 async def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
     make_databases.make(path, len(STEPS))
     rows(path, "PRAGMA journal_mode = DELETE")
@@ -426,7 +408,6 @@ async def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
 
 
-@in_asyncio
 async def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
     now = 10_000.0
     store = sqlite(path, clock=lambda: now)
@@ -439,7 +420,6 @@ async def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
     await store.close()
 
 
-@in_asyncio
 async def test_a_clock_read_a_little_before_a_lease_was_taken_takes_it_from_nobody(path):
     first, second = sqlite(path, clock=lambda: 1_000.0), sqlite(path, clock=lambda: 999.99)
     await first.claim(ORIGIN, "a", 30)
@@ -451,7 +431,6 @@ async def test_a_clock_read_a_little_before_a_lease_was_taken_takes_it_from_nobo
     await second.close()
 
 
-@in_asyncio
 async def test_of_stores_that_make_the_file_at_the_same_moment_one_gets_the_lease(tmp_path):
     for round_ in range(10):
         stores = [sqlite(tmp_path / f"{round_}.sqlite") for _ in range(4)]
@@ -465,7 +444,6 @@ async def test_of_stores_that_make_the_file_at_the_same_moment_one_gets_the_leas
 
 
 @pytest.mark.parametrize("where", ["file.txt/robots.sqlite", "directory"])
-@in_asyncio
 async def test_a_place_where_no_file_can_be_is_an_error(tmp_path, where):
     (tmp_path / "file.txt").write_text("")
     (tmp_path / "directory").mkdir()
@@ -478,7 +456,6 @@ async def test_a_place_where_no_file_can_be_is_an_error(tmp_path, where):
     await store.close()
 
 
-@in_asyncio
 async def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypatch):
     store = sqlite(path)
     await store.put(available())
@@ -520,7 +497,6 @@ def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
     assert not Path(f"{path}.lock").exists(), "none was found to be damaged"
 
 
-@in_asyncio
 async def test_several_processes_write_at_once(path):
     program = [sys.executable, str(KILLS), str(path)]
     writers = [subprocess.Popen([*program, name], stdout=subprocess.DEVNULL) for name in "abcd"]

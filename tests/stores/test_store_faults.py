@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-import pytest_twisted
+from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores import guarded
@@ -138,8 +138,11 @@ class SQLite:
         self.mounted = False
 
     def origins(self):
-        with closing(sqlite3.connect(self.path)) as connection:
-            return readable(dict(connection.execute("SELECT origin, data FROM records")))
+        return readable(dict(self.execute("SELECT origin, data FROM records")))
+
+    def execute(self, statement):
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            return connection.execute(statement).fetchall()
 
     def mount(self):
         """Put a disk of a megabyte there."""
@@ -160,11 +163,8 @@ class SQLite:
         self.other.close()
 
     def fill(self):
-        with Path(self.directory / "filler").open("wb", buffering=0) as filler:
-            try:
-                while filler.write(b"\0" * 4_096):
-                    pass
-            except OSError:
+        with Path(self.directory / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+            while filler.write(b"\0" * 4_096):
                 pass
 
     def empty(self):
@@ -183,18 +183,15 @@ class SQLite:
         self.directory.with_name("elsewhere").rename(self.directory)
 
     def overwrite(self):
-        with closing(sqlite3.connect(self.path)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with self.path.open("r+b") as file:
             file.write(b"\xff" * self.path.stat().st_size)
 
     def alter(self):
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute("UPDATE records SET data = X'0100000002'")
+        self.execute("UPDATE records SET data = X'0100000002'")
 
     def retype(self):
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute("UPDATE records SET data = 'a text'")
+        self.execute("UPDATE records SET data = 'a text'")
 
     def close(self):
         if self.other is not None:
@@ -233,20 +230,13 @@ CASES = [
     [pytest.param(*case, marks=[pytest.mark.first] if case[2] in HANGS else []) for case in CASES],
     ids=[f"{kind.__name__}: {fault}" for fault, kind, *_ in CASES],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_store_that_breaks(
-    web, store_fault_table, tmp_path, passes, fault, kind, breaks, mends, lost
+    web, store_fault_table, tmp_path, request, passes, fault, kind, breaks, mends, lost
 ):
     store = kind(tmp_path)
-    try:
-        if "disk" in fault:
-            store.mount()
-        await a_store_that_breaks(web, store_fault_table, store, passes, fault, breaks, mends, lost)
-    finally:
-        store.close()
-
-
-async def a_store_that_breaks(web, table, store, passes, fault, breaks, mends, lost):
+    request.addfinalizer(store.close)
+    if "disk" in fault:
+        store.mount()
     phases = {name: web.site(robots(RULES)) for name in ("before", "broken", "after")}
     failures = Failures(store.uri)
     failed = {}
@@ -275,13 +265,10 @@ async def a_store_that_breaks(web, table, store, passes, fault, breaks, mends, l
         failures.heard.clear()
         return [phases["after"].url("/1"), phases["after"].url("/private")]
 
-    settings = {
-        "REP_STORE": store.uri,
-        "LOG_LEVEL": "DEBUG",
-        **(HANGING if breaks in HANGS else {}),
-    }
     # A memory of one origin: whatever is asked again comes from the store.
-    settings["REP_MEMORY_MAX_BYTES"] = 1 if lost == () and not breaks else 2**20
+    memory = {"REP_MEMORY_MAX_BYTES": 1 if lost == () and not breaks else 2**20}
+    hanging = HANGING if breaks in HANGS else {}
+    settings = {"REP_STORE": store.uri, "LOG_LEVEL": "DEBUG", **memory, **hanging}
     result = await crawl(
         phases["before"].url("/1"),
         settings=settings,
@@ -307,10 +294,9 @@ async def a_store_that_breaks(web, table, store, passes, fault, breaks, mends, l
         assert gone == lost
     forbidden = sum(target.startswith("/private") for target in on_wire)
     counts = sum(asked), forbidden, len(warnings)
-    table.append((type(store).__name__, fault, max(failed.values()), *counts, gone))
+    store_fault_table.append((kind.__name__, fault, max(failed.values()), *counts, gone))
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_path, passes):
     (tmp_path / "file").write_text("")
     uris = [
@@ -333,52 +319,45 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
         assert len(warnings) == 2
 
 
-@pytest_twisted.ensureDeferred
-async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path):
+async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path, request):
     store = Redis(tmp_path)
-    try:
-        sites = [web.site(robots(RULES)) for _ in range(10)]
-        for site in sites[:2]:
-            store.client.rpush(f"robots:lease:{{{site.url('')}}}", "a list")
-        failures = Failures(store.uri)
-        pages = [site.url(path) for path in ("/1", "/private") for site in sites]
-        result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
-        assert [site.targets for site in sites] == [["/1"]] * 10
-        assert [len(site.robots_requests) for site in sites] == [1] * 10
-        assert store.origins() == {site.url("") for site in sites}
-        assert failures.heard == []
-        assert len(result.messages(logging.WARNING)) == 2
-    finally:
-        store.close()
+    request.addfinalizer(store.close)
+    sites = [web.site(robots(RULES)) for _ in range(10)]
+    for site in sites[:2]:
+        store.client.rpush(f"robots:lease:{{{site.url('')}}}", "a list")
+    failures = Failures(store.uri)
+    pages = [site.url(path) for path in ("/1", "/private") for site in sites]
+    result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
+    assert [site.targets for site in sites] == [["/1"]] * 10
+    assert [len(site.robots_requests) for site in sites] == [1] * 10
+    assert store.origins() == {site.url("") for site in sites}
+    assert failures.heard == []
+    assert len(result.messages(logging.WARNING)) == 2
 
 
-@pytest_twisted.ensureDeferred
-async def test_turns_and_pauses_of_another_type_are_no_fault_of_the_store(web, tmp_path):
+async def test_turns_and_pauses_of_another_type_are_no_fault_of_the_store(web, tmp_path, request):
     store = Redis(tmp_path)
-    try:
-        hosts = [f"127.0.0.{n}" for n in range(1, 4)]
-        rules = robots("User-agent: *\nCrawl-delay: 0.2\n")
-        sites = [web.site(rules, host=host) for host in hosts]
-        names = [f"robots:lease:{{host:{host}}}" for host in hosts[:2]]
-        store.client.rpush(names[0], "a list")
-        store.client.hset(names[1], "a", "hash")
-        store.client.set("robots:pauses", "a text")
-        failures = Failures(store.uri)
-        pages = [site.url(f"/{n}") for n in range(3) for site in sites]
-        result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
-        assert sorted(result.fetched) == sorted(pages)
-        assert failures.heard == []
-        assert store.origins() == {site.url("") for site in sites}
-        told = [line.partition(" was not")[0] for line in result.messages(logging.WARNING)]
-        assert sorted(told) == [f"The Redis key '{name}'" for name in (*names, "robots:pauses")]
-        for site in sites:
-            times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
-            assert times[-1] - times[0] > 0.3
-    finally:
-        store.close()
+    request.addfinalizer(store.close)
+    hosts = [f"127.0.0.{n}" for n in range(1, 4)]
+    rules = robots("User-agent: *\nCrawl-delay: 0.2\n")
+    sites = [web.site(rules, host=host) for host in hosts]
+    names = [f"robots:lease:{{host:{host}}}" for host in hosts[:2]]
+    store.client.rpush(names[0], "a list")
+    store.client.hset(names[1], "a", "hash")
+    store.client.set("robots:pauses", "a text")
+    failures = Failures(store.uri)
+    pages = [site.url(f"/{n}") for n in range(3) for site in sites]
+    result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
+    assert sorted(result.fetched) == sorted(pages)
+    assert failures.heard == []
+    assert store.origins() == {site.url("") for site in sites}
+    told = [line.partition(" was not")[0] for line in result.messages(logging.WARNING)]
+    assert sorted(told) == [f"The Redis key '{name}'" for name in (*names, "robots:pauses")]
+    for site in sites:
+        times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
+        assert times[-1] - times[0] > 0.3
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
     pages = [site.url(f"/{n}") for n in range(4)]
@@ -391,7 +370,6 @@ async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
     assert times[-1] - times[0] > 0.3
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_password_is_logged(web, tmp_path):
     site = web.site(robots(RULES))
     needs_redis()
@@ -409,10 +387,7 @@ async def test_no_password_is_logged(web, tmp_path):
     server.stop()
 
 
-@pytest_twisted.ensureDeferred
 async def test_crawls_at_once_in_one_process_share_what_they_know(web, tmp_path):
-    from twisted.internet.defer import ensureDeferred, gatherResults
-
     for uri in ("memory://", f"sqlite:///{tmp_path}/robots.sqlite"):
         body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
         site = web.site(held(robots(body)))
@@ -425,18 +400,9 @@ async def test_crawls_at_once_in_one_process_share_what_they_know(web, tmp_path)
             site.release()
 
         pages = [site.url("/a"), site.url("/b")]
-        results = await gatherResults(
-            [
-                ensureDeferred(
-                    crawl(
-                        *pages,
-                        settings={"REP_STORE": uri, "ROBOTSTXT_USER_AGENT": name},
-                        meanwhile=meanwhile,
-                    )
-                )
-                for name in "ab"
-            ]
-        )
+        orders = [{"REP_STORE": uri, "ROBOTSTXT_USER_AGENT": name} for name in "ab"]
+        crawls = [crawl(*pages, settings=order, meanwhile=meanwhile) for order in orders]
+        results = await gatherResults([Deferred.fromCoroutine(each) for each in crawls])
         assert [list(result.dropped) for result in results] == [[page] for page in pages]
         assert len(site.robots_requests) == 1
         # The level went with its last user: memory has nothing left.

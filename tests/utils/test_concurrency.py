@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from scrapy_rep.utils.concurrency import Promise, within
-from tests.running import in_asyncio
 from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.in_asyncio
 
 SOON = 0.01
 
@@ -24,7 +25,6 @@ async def never():
     await Promise()
 
 
-@in_asyncio
 async def test_what_ends_in_time_gives_its_value():
     async def work():
         await a_turn()
@@ -33,7 +33,6 @@ async def test_what_ends_in_time_gives_its_value():
     assert await within(PATIENCE, work()) == 7
 
 
-@in_asyncio
 async def test_what_takes_longer_is_cancelled():
     cancelled = []
 
@@ -49,7 +48,6 @@ async def test_what_takes_longer_is_cancelled():
     assert cancelled == [True]
 
 
-@in_asyncio
 async def test_a_limit_within_a_limit():
     async def inner():
         with pytest.raises(TimeoutError):
@@ -60,7 +58,6 @@ async def test_a_limit_within_a_limit():
         await within(5 * SOON, inner())
 
 
-@in_asyncio
 async def test_an_error_is_no_timeout():
     async def work():
         await a_turn()
@@ -70,7 +67,6 @@ async def test_an_error_is_no_timeout():
         await within(PATIENCE, work())
 
 
-@in_asyncio
 async def test_who_is_cancelled_is_cancelled():
     task = asyncio.ensure_future(_awaited(within(PATIENCE, never())))
     await a_turn()
@@ -79,7 +75,6 @@ async def test_who_is_cancelled_is_cancelled():
         await task
 
 
-@in_asyncio
 async def test_nobody_is_told_of_what_comes_later():
     promise = Promise()
     task = asyncio.ensure_future(_awaited(promise))

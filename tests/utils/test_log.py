@@ -7,7 +7,6 @@ import logging
 from pathlib import Path
 
 import pytest
-import pytest_twisted
 
 import scrapy_rep
 from scrapy_rep.utils.log import MAX_LINES, LimitedLogger
@@ -88,7 +87,6 @@ def test_lines_without_a_crawl_are_counted_by_their_object(lines):
 
 
 @pytest.mark.parametrize("runs", [2])
-@pytest_twisted.ensureDeferred
 async def test_each_crawl_logs_ten_lines_of_a_kind_and_counts_the_others(web, runs):
     slow = [web.site(robots("User-agent: *\nCrawl-delay: 0.1\n")) for _ in range(13)]
     failing = [web.site(answer(503)) for _ in range(12)]
