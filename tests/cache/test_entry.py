@@ -1,7 +1,5 @@
 """What is held of an origin, for many crawlers at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry

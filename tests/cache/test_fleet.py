@@ -1,7 +1,5 @@
 """Several processes, one store: one robots.txt request per origin, and nobody waits for the dead."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from contextlib import closing

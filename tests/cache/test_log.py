@@ -1,7 +1,5 @@
 """What the log says of sites that are down, or back, told apart from what it has said already."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """How many lookups are under way at a time: what a crawl fetches, and the permits themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Crawls of one process share a store and the entries in memory."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

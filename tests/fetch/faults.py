@@ -5,8 +5,6 @@ then shows on the wire: with the rules only /public is fetched, with no restrict
 and nothing at all while robots.txt is unreachable.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from dataclasses import dataclass, field

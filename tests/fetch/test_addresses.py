@@ -1,7 +1,5 @@
 """Which hosts are inside."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a fetch failed, in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.fetch.causes import short_cause

@@ -1,7 +1,5 @@
 """Content codings, undone to a bound."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from contextlib import suppress

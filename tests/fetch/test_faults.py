@@ -1,7 +1,5 @@
 """Each fault of faults.py in a real crawl, against a real server."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,20 +1,18 @@
 """What is asked of a site's robots.txt, by whom and how: DESIGN section 2, SPEC S and F."""
 
-from __future__ import annotations
-
 import logging
 from functools import partial
 
 import pytest
 from pydispatch.dispatcher import getAllReceivers
 from scrapy import Request, signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
 
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, a_while, until
+from tests.waiting import PATIENCE, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 MINUTE, DAY = 60, 86_400
@@ -525,15 +523,6 @@ async def test_robotstxt_user_agent_takes_a_list(web):
     assert list(result.dropped) == [site.url("/images")]
 
 
-async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
-    body = "User-agent: headerbot\nDisallow: /header\n\nUser-agent: spiderbot\nDisallow: /spider\n"
-    site = web.site(robots(body))
-    settings = {"DEFAULT_REQUEST_HEADERS": {"User-Agent": "headerbot/1"}}
-    result = await crawl(site.url("/header"), site.url("/spider"), settings=settings)
-    assert list(result.dropped) == [site.url("/header")]
-    assert site.journal[-1]["headers"]["user-agent"] == "headerbot/1"
-
-
 @pytest.mark.spec("F-11")
 async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
     short = answer(200, "", headers={"Cache-Control": "max-age=0"})
@@ -575,51 +564,3 @@ async def test_a_clock_set_forward_by_30_days_opens_nothing(web, clock):
     assert len(site.robots_requests) == 4
     assert site.targets == []
     assert list(result.dropped.values()) == ["unreachable"] * 5
-
-
-async def test_no_more_fetches_at_a_time_than_the_setting_says(web, monkeypatch):
-    # None of them gives its place up for being slow.
-    monkeypatch.setattr("scrapy_rep.cache.lookup_limit._SLOW", DAY)
-    sites = [web.site(held(robots(""))) for _ in range(6)]
-    at_once = []
-
-    async def meanwhile(crawler):
-        left = list(sites)
-        while left:
-            await until(lambda: len(begun(left)) >= min(2, len(left)))
-            await a_while()
-            at_once.append(len(begun(left)))
-            done = begun(left)[0]
-            done.release()
-            left.remove(done)
-            await until(done_with(done))
-
-    def begun(sites):
-        return [site for site in sites if site.robots_requests]
-
-    def done_with(site):
-        return lambda: site.targets
-
-    settings = {"REP_CONCURRENT_FETCHES": 2}
-    await crawl(*(site.url("/a") for site in sites), settings=settings, meanwhile=meanwhile)
-    assert at_once == [2, 2, 2, 2, 2, 1]
-
-
-async def test_requests_of_download_async_are_obeyed_too(web):
-    site = web.site(robots(RULES))
-    caught = []
-
-    class Spider(ListSpider):
-        async def parse(self, response):
-            try:
-                await self.crawler.engine.download_async(Request(site.url("/private")))
-            except IgnoreRequest as error:
-                caught.append(error)
-            self.crawl.responses.append(response)
-            return
-            yield
-
-    result = await crawl(site.url("/a"), spidercls=Spider)
-    assert [error.verdict.line for error in caught] == [2]
-    assert site.targets == ["/a"]
-    assert result.stats["robotstxt/forbidden"] == 1

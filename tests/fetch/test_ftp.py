@@ -1,7 +1,5 @@
 """robots.txt of FTP origins, from a real FTP server: SPEC S-5."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Handlers that stop a transfer when told to, and those that take it to its end."""
 
-from __future__ import annotations
-
 import pytest
 import scrapy
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler

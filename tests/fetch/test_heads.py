@@ -1,7 +1,5 @@
 """Heads of answers of any bytes, for robots.txt and for pages."""
 
-from __future__ import annotations
-
 import logging
 import random
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What is not the origin's own answer says nothing of the origin: nothing of it is stored."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

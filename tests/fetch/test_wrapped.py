@@ -1,7 +1,5 @@
 """A robots.txt that comes as HTML: wrapped by a browser, or a page of its own."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -6,8 +6,6 @@ Prints, as JSON, how many records were said to be written, and which of them wer
 are forked, as starting Python fifty times would take a minute.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -4,8 +4,6 @@ Files of versions that have been released are never written again: that they can
 what they are kept for.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records of every kind, for what keeps them."""
 
-from __future__ import annotations
-
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile

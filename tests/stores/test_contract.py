@@ -1,7 +1,5 @@
 """What every store does, whatever it is made of."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import sqlite3

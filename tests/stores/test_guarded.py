@@ -1,7 +1,5 @@
 """The guard of a store whose file can't be used for a while: what holds meanwhile, and afterwards."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """The Redis store where Redis is more than one server, or asks who comes."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is particular to a file: its versions, its faults, its size, and other processes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """A store that breaks in the middle of a crawl: nothing gets out, nobody waits long, little is lost."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

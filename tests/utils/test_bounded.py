@@ -1,7 +1,5 @@
 """What keeps no more than it is told to."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

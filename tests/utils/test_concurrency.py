@@ -1,7 +1,5 @@
 """Time limits, values to come and places, as the event loop of asyncio has them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

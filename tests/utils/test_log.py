@@ -1,7 +1,5 @@
 """What repeats is bounded in the log: each line of ours goes through one class, which counts it."""
 
-from __future__ import annotations
-
 import ast
 import logging
 from pathlib import Path

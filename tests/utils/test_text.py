@@ -1,7 +1,5 @@
 """How texts are shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.utils.text import MAX_SHOWN, counted, short, without_credentials
