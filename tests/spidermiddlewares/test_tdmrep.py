@@ -48,6 +48,11 @@ def pages(site):
     return {target for target in site.targets if target != TDMREP}
 
 
+def in_store(path, table):
+    with closing(sqlite3.connect(path)) as connection:
+        return {origin for (origin,) in connection.execute(f"SELECT origin FROM {table}")}
+
+
 def said(response):
     return response.meta["robotstxt"]["usage"]
 
@@ -290,6 +295,23 @@ async def test_while_it_is_not_known_other_sites_go_on(web, queue):
     assert result.dropped == {slow.url("/private"): "rule", slow.url("/no"): "usage"}
 
 
+async def test_robots_txt_is_stored_while_it_is_fetched(web, tmp_path):
+    site = web.site(robots(""), paths={TDMREP: [held(file("/no"))]})
+    path = tmp_path / "robots.sqlite"
+    found = {}
+
+    async def look(crawler):
+        await until(lambda: asked(site))
+        for table in ("records", "leases"):
+            found[table] = in_store(path, table)
+        site.release()
+
+    settings = {**SETTINGS, "REP_STORE": f"sqlite:///{path}"}
+    result = await crawl(site.url("/a"), settings=settings, meanwhile=look)
+    assert found == {"records": {site.url("")}, "leases": {site.url(TDMREP)}}
+    assert result.fetched == [site.url("/a")]
+
+
 async def test_a_crawl_that_closes_waits_for_none(web):
     site = site_of(web, HANGS)
 
@@ -348,10 +370,8 @@ async def test_an_error_of_ours_drops_the_page(web, monkeypatch, tmp_path):
     assert pages(site) == set()
     assert result.dropped == {site.url("/a"): "error"}
     # What was fetched is stored, and nobody waits for its lease.
-    with closing(sqlite3.connect(path)) as connection:
-        stored = {origin for (origin,) in connection.execute("SELECT origin FROM records")}
-        leases = connection.execute("SELECT * FROM leases").fetchall()
-    assert (stored, leases) == ({site.url(""), site.url(TDMREP)}, [])
+    stored, leases = in_store(path, "records"), in_store(path, "leases")
+    assert (stored, leases) == ({site.url(""), site.url(TDMREP)}, set())
 
 
 async def test_a_signal_tells_what_it_came_to(web, tmp_path):
