@@ -11,7 +11,7 @@ To add a reason, write its class in a module of its own, and add it to ``Admissi
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from scrapy import Request
@@ -120,6 +120,8 @@ class Admission:
         ]
         """The reasons why requests wait, in the order in which they are asked."""
         self._with_terms = [reason for reason in self.reasons if reason.key]
+        self.keeps_terms: bool = any(reason.keeps_terms for reason in self._with_terms)
+        """Whether what robots.txt asks for can let a request wait in this crawl."""
         cache.terms_in = self._terms_in
         self.paused_hosts: Mapping[str, object] = self.back_off.hosts
         """The hosts that have a pause, or had one and were not asked since then."""
@@ -182,7 +184,7 @@ class Admission:
         return not (
             self.paused_hosts
             or self.asks_for_all
-            or entry.has_terms
+            or (entry.has_terms and self.keeps_terms)
             or entry.is_unreachable
             or self.lookups.has_results
             or self._reads_tdmrep
@@ -193,7 +195,7 @@ class Admission:
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return None
-        if not (entry.has_terms or self.asks_for_all):
+        if not (self.asks_for_all or (entry.has_terms and self.keeps_terms)):
             return None
         found = {}
         for reason in self._with_terms:
@@ -206,10 +208,6 @@ class Admission:
         return {key: asked for key, asked in read.items() if asked is not None}
 
     # Whether a request may be sent.
-
-    def read_pauses(self) -> Awaitable[None] | None:
-        """Read the pauses that other workers have begun; return None if they are known already."""
-        return self.back_off.read_pauses()
 
     def origin_to_ask(self, request: Request, grant: Grant) -> Origin | None:
         """Return the origin of ``request``, which is about to be sent, if a reason may hold it.

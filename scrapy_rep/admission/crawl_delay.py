@@ -124,6 +124,7 @@ class CrawlDelay(Reason):
         self._announcer = Announcer(crawler)
         self._limits = DelayLimits(crawler, options)
         self._dry_run = options.dry_run
+        self.keeps_terms = self._limits.max > 0
         self.for_all = self._limits.min > 0 and not options.dry_run
         self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_LOGGED)
         self._clock = clock

@@ -90,6 +90,8 @@ class Reason:
     """Whether all origins of a host wait for the same."""
     key: ClassVar[str] = ""
     """The key of what ``read`` and ``term`` return; empty if the reason reads nothing."""
+    keeps_terms: bool = True
+    """Whether ``term`` may return something, with the settings of this crawl."""
     for_all: bool = False
     """Whether the reason is asked about every request, not only if a site has terms or a pause."""
 

@@ -79,7 +79,7 @@ class TdmEntry(Validity):
 class Entry(Validity):
     """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
 
-    __slots__ = ("_rules", "_state", "_terms", "_usage", "fingerprint", "tdmrep")
+    __slots__ = ("_rules", "_state", "_terms", "_usage", "fingerprint", "has_terms", "tdmrep")
 
     def __init__(self, access: Access) -> None:
         # If no page may be fetched, only another try can change that.
@@ -96,6 +96,8 @@ class Entry(Validity):
         )
         self._rules: dict[Tokens, RuleSet] = {}
         self._terms: dict[Tokens, Mapping[str, Any]] | None = None
+        self.has_terms: bool = False
+        """Whether robots.txt has terms for one of the lists of product tokens in the entry."""
         self._usage: dict[Tokens, UsageRules] | None = None
 
     def mark_used(self) -> None:
@@ -124,11 +126,6 @@ class Entry(Validity):
         return None if self._state is None else self._state.outage
 
     @property
-    def has_terms(self) -> bool:
-        """Whether robots.txt has terms for one of the lists of product tokens in the entry."""
-        return self._terms is not None
-
-    @property
     def nbytes(self) -> int:
         """Approximate size in memory, in bytes."""
         usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())
@@ -155,6 +152,7 @@ class Entry(Validity):
         self._rules[tokens] = robots.rules_for(*tokens)
         if terms:
             self._terms = {**(self._terms or {}), tokens: terms}
+            self.has_terms = True
         usage = robots.usage_rules_for(*tokens)
         if usage is not NO_USAGE_RULES:
             self._usage = {**(self._usage or {}), tokens: usage}

@@ -55,7 +55,7 @@ _PRIORITY_CUT: Final = 1_000
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """The sources whose requests have waited in a queue of scrapy-rep, if the crawl uses one."""
 _DECISION_LIFE: Final = 1.0
-"""Seconds for which a decision is valid at least, also if robots.txt expires sooner."""
+"""Seconds for which the first decision by an entry is valid at least, and a repeated one."""
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -80,6 +80,7 @@ class RobotsTxtMiddleware:
         self._checks_all = (
             parts.dry_run is not None or parts.has_overrides or parts.admission.asks_for_all
         )
+        self._keeps_terms = parts.admission.keeps_terms
         self._paused_hosts = parts.admission.paused_hosts
 
     @classmethod
@@ -120,7 +121,7 @@ class RobotsTxtMiddleware:
                 verdict is None
                 or not verdict.allowed
                 or self._checks_all
-                or (entry is not None and entry.has_terms)
+                or (entry is not None and entry.has_terms and self._keeps_terms)
                 or self._paused_hosts
             ):
                 return self._act(request, decision, note)
@@ -285,13 +286,16 @@ class RobotsTxtMiddleware:
     def _let_pass(self, request: Request, decision: Decision, verdict: Verdict, note: Note) -> None:
         entry, end, terms = decision.entry, math.inf, None
         if entry is not None:
-            end = max(entry.end, self._time() + _DECISION_LIFE)
-            if entry.has_terms or self._checks_all:
+            end = entry.end
+            if entry.unused or entry.tdmrep is not None or note.again:
+                # It may have expired, and decides on its first page all the same.
+                end = max(end, self._time() + _DECISION_LIFE)
+                if not note.again:  # the former entry has decided on this page before
+                    entry.mark_used()
+            if self._checks_all or (entry.has_terms and self._keeps_terms):
                 terms = self.admission.terms(decision)
         # A plain tuple as in store_grant, without the time of a call.
         request.meta[TICKET_KEY] = request.url, decision.tokens, end, terms
-        if not note.again:  # the former entry has decided on this page before
-            decision.mark_entry_used()
         self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
             store_judgement(request, decision.usage)

@@ -58,6 +58,8 @@ class Wire:
         stores it.
         """
         self._admission = admission
+        self._read_pauses = admission.back_off.read_pauses
+        self._paused_hosts = admission.paused_hosts
         self._waiting = waiting
         self.again: DecideAgain = again
         self._tokens_of = again.decider.tokens.of_sent_request
@@ -83,7 +85,7 @@ class Wire:
         """
         if TRANSFER_KEY in request.meta:
             return await download(request)
-        reading = self._admission.read_pauses()
+        reading = self._read_pauses()
         if reading is not None or not self._may_pass(request):
             await self._wait_until_admitted(request, reading)
         request.meta.pop(TICKET_KEY, None)
@@ -102,7 +104,7 @@ class Wire:
         Raises GivenBackError if it goes back to the scheduler, and RobotsTxtDisallowed if it is
         dropped.
         """
-        await self._wait_until_admitted(request, self._admission.read_pauses())
+        await self._wait_until_admitted(request, self._read_pauses())
         request.meta.pop(TICKET_KEY, None)
         self._sent[request] = self._monotonic()
 
@@ -124,7 +126,7 @@ class Wire:
             and (tokens is None or tokens == self._tokens_of(request))
             and self._time() < end
             and not terms
-            and not self._admission.paused_hosts
+            and not self._paused_hosts
             and not self._admission.asks_for_all
         )
 

@@ -25,6 +25,7 @@ TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""
 ITEM_FIELD: Final = "robots_noindex"
 """Field of items that is set to True if their page has ``noindex``."""
+_NO_TAGS: Final = Tags()
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
@@ -82,7 +83,10 @@ class RobotsTagsMiddleware(PageMiddleware):
         elements = self._meta_elements(response)
         if elements is None:
             return UNREADABLE
-        headers = (value.decode("latin-1") for value in response.headers.getlist(b"X-Robots-Tag"))
+        values = response.headers.getlist(b"X-Robots-Tag")
+        if not (values or elements):  # most pages
+            return _NO_TAGS
+        headers = (value.decode("latin-1") for value in values)
         tags = of_page(headers, elements, tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)

@@ -500,7 +500,7 @@ def test_a_pause_is_read_again_after_a_while(worker):
     other.reads_pauses()
     worker.sends(first := page(1))
     worker.answered(first, 429, 5)
-    assert other.admission.read_pauses() is None
+    assert other.admission.back_off.read_pauses() is None
     assert other.sends(page(2)) is None
     other.time.advance(0.2)
     other.reads_pauses()

@@ -79,7 +79,7 @@ class Worker(Parts):
         self.ends(request, Response(request.url, status=status, headers=headers))
 
     def reads_pauses(self):
-        self.admission.read_pauses()
+        self.admission.back_off.read_pauses()
         settle()
 
 

@@ -4,8 +4,8 @@
 
 A download handler in the process answers for every host after some 50 ms: robots.txt files of the
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
-ours, and ours again with the store that it has left, in turns. All requests are start requests of
-one moment. Printed are the processor time of an origin above that of a crawl without robots.txt and
+ours, ours again with the store that it has left, and ours with a store in memory, in turns. All
+requests are start requests of one moment. Printed are the processor time of an origin above that of a crawl without robots.txt and
 its ratio to the built-in's; peak memory above the start; the most lookups under way at a time; and
 the size of the store.
 """
@@ -46,7 +46,9 @@ CRAWLS = {
     "built-in": {**BUILTIN, **SCRAPYS},
     "ours": OURS,
     "again": OURS,
+    "memory": {**OURS, "REP_STORE": "memory://"},
 }
+OVER_BUILTIN = ("ours/built-in", "again/built-in", "memory/built-in")
 SEED = 9309
 
 
@@ -175,7 +177,7 @@ def measure(options, origins):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "robots.sqlite")
             for name in options.crawls:
-                settings = {**CRAWLS[name], "REP_STORE": f"sqlite:///{path}"}
+                settings = {"REP_STORE": f"sqlite:///{path}", **CRAWLS[name]}
                 order = {"mode": options.mode, "origins": origins, "settings": settings}
                 rows[name].append(crawl(order))
             stores.append(path.stat().st_size / origins if path.exists() else 0)
@@ -217,7 +219,14 @@ def main():
     else:
         found = {origins: measure(options, origins) for origins in options.origins}
         rows = [
-            {"origins": origins, **costs, **_ratios(costs, "ours/built-in", "again/built-in")}
+            {
+                "origins": origins,
+                **costs,
+                **_ratios(
+                    costs,
+                    *(f"{name}/built-in" for name in costs if name not in ("off", "built-in")),
+                ),
+            }
             for origins, (costs, _) in found.items()
         ]
         memory = [

@@ -234,7 +234,7 @@ class Model:
             self.give_back(request)
 
     async def pass_wire(self, request):
-        if (reading := self.admission.read_pauses()) is not None:
+        if (reading := self.admission.back_off.read_pauses()) is not None:
             await reading
         terms = request.meta["terms"]
         return await self.admission.admit_to_wire(request, origin_of(request.url), terms)

@@ -123,8 +123,7 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        rules = self._list
-        if rules is not None:
+        if (rules := self._list) is not None:
             if self._scans and len(rules.patterns) * len(target) <= _MAX_SCAN:
                 self._scans -= 1
                 found = rules.decide(target)

@@ -110,6 +110,7 @@ def run(plan):
     """Crawl; return the hosts' journal and the processes."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "files").mkdir()  # FilesPipeline fails if two workers make it at once
         uri = {"memory": "memory://", "sqlite": f"sqlite:///{folder}/robots.sqlite"}.get(plan.store)
         if plan.store == "redis":
             redis = RedisServer(folder)
