@@ -24,7 +24,7 @@ _SLOW: Final = 1.0
 
 
 class Permit:
-    """The permit of one lookup. It is passed on after a second at the latest."""
+    """The permit of one lookup. It is passed on after a second, unless too many are slow."""
 
     __slots__ = ("_limit", "due", "is_held", "is_slow")
 
@@ -112,14 +112,17 @@ class LookupLimit:
         # Event loops may fire a timer slightly early.
         now = max(self._clock.monotonic(), self._held[0].due)
         while self._held and (self._held[0].due <= now or not self._held[0].is_held):
+            if self._held[0].is_held and self.slow >= self._max_slow:
+                break
             permit = self._held.popleft()
-            if permit.is_held and self.slow < self._max_slow:
+            if permit.is_held:
                 permit.is_held, permit.is_slow = False, True
                 self.slow += 1
                 self.pass_on()
         self._has_timer = bool(self._held)
         if self._has_timer:
-            self._clock.call_later(self._held[0].due - now, self._find_slow)
+            left = self._held[0].due - now
+            self._clock.call_later(left if left > 0 else _SLOW, self._find_slow)
 
 
 def _open_files() -> float:
