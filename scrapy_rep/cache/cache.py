@@ -28,7 +28,7 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH, TdmRules
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
 Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
@@ -40,8 +40,6 @@ _MANY_RETURNS: Final = 1_000
 REP_MEMORY_MAX_BYTES."""
 _TDMREP_DISALLOWED: Final = TdmRules.unread(f"robots.txt disallows {TDMREP_PATH}")
 _NO_TDMREP: Final = TdmRules(b"[]")
-_MAX_ROUTE_FAILURES: Final = 10_000
-"""Maximum number of entries that only this crawl uses (``_route_failures``)."""
 
 
 class Census(NamedTuple):
@@ -90,9 +88,7 @@ class Cache:
             if entry.is_unreachable:
                 entries.discard(origin)
         self._entry_of = entries.get
-        self._route_failures: BoundedCache[Origin, Entry] = BoundedCache(
-            max_entries=_MAX_ROUTE_FAILURES
-        )
+        self._route_failures: BoundedCache[Origin, Entry] = BoundedCache(max_entries=MAX_ENTRIES)
         """Entries of origins whose fetch failed on the route, for example at a proxy, or ended with
         a redirect to a disallowed URL. The fetch of another crawl, with another proxy or other
         rules, may succeed, so only this crawl uses these entries."""

@@ -11,14 +11,12 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, utc_time_text
 
 logger: Final = LimitedLogger(__name__)
 
-_MAX_DOWN: Final = 10_000
-"""Maximum number of files that are remembered as unreachable."""
 _DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s"
 _STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s"
 _KNOWN_DOWN: Final = (
@@ -41,7 +39,7 @@ class LookupLog:
         self._policy = policy
         self._began = began
         self._extra = {"spider": spider}
-        self._down: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_DOWN)
+        self._down: BoundedCache[SiteFile, float] = BoundedCache(max_entries=MAX_ENTRIES)
         """Files that were logged as unreachable, with the times since which they have been
         unreachable."""
 

@@ -25,7 +25,7 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError
 from scrapy_rep.utils.background import Background
-from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.log import LimitedLogger
@@ -44,8 +44,6 @@ _POLL_GROWTH: Final = 1.5
 _PATIENCE: Final = 3
 """Number of lease durations after which a worker that waits for the record fetches without a lease.
 So it also waits if two workers get the lease, one after the other, and are killed."""
-_MAX_UNSTORED: Final = 10_000
-"""Maximum number of records that are kept in memory and not stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class Records:
         self._background = Background()
         self._being_stored: dict[SiteFile, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
-        self._unstored: BoundedCache[SiteFile, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
+        self._unstored: BoundedCache[SiteFile, Record] = BoundedCache(max_entries=MAX_ENTRIES)
         """Records of fetches that failed on the route, for example at a proxy, or were redirected
         to a disallowed URL. They are not stored, because the fetch of another worker, with another
         proxy or other rules, may succeed."""

@@ -55,7 +55,7 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.bounded import BoundedCache, Once
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.downloads import (
@@ -72,8 +72,6 @@ logger: Final = LimitedLogger(__name__)
 
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
-_MAX_LIMITS: Final = 10_000
-"""Maximum number of files for which the time limit of the next fetch is remembered."""
 _MEANWHILE: Final = ". Its pages are disallowed"
 _UNTIL: Final = " until the next try"
 
@@ -104,7 +102,8 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._warned = Once()
-        self._limits: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_LIMITS)
+        # Time limits of the next fetches, in seconds.
+        self._limits: BoundedCache[SiteFile, float] = BoundedCache(max_entries=MAX_ENTRIES)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}

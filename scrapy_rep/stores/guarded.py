@@ -23,7 +23,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.stores.base import RecordAndLease, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted
@@ -39,8 +39,6 @@ _QUIET: Final = 600.0
 _GRACE: Final = 0.5
 """Seconds by which the time limit of a call is longer than the store's own time limit. So the store
 raises its own error first, whose message is clearer."""
-_MAX_FAILED: Final = 10_000
-"""Maximum number of failed claims that are remembered."""
 _CLOSING: Final = 5.0
 """Time limit in seconds for the last writes of a crawl, and again for closing the store."""
 
@@ -115,32 +113,25 @@ class GuardedStore:
         self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
         self._has_warned = False
-        self._failed_claims: BoundedCache[str, str] = BoundedCache(max_entries=_MAX_FAILED)
+        self._failed_claims: BoundedCache[str, str] = BoundedCache(max_entries=MAX_ENTRIES)
         """The holders of claims that failed, by key. The store may make such a claim later."""
         self._being_written: dict[str, Record] = {}
         """The records, by key, for which a write to the store is under way."""
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``.
-
-        If both the store and the fallback store have a record, the one fetched later counts.
-        """
         found = await self._try_call(self._reading, partial(self._store.get, key))
         return _newest_of(found, await self._get_fallback(key))
 
     async def claim(
         self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
-
-        While the store can't be written, the lease is valid in this process only.
-        """
         only = {"longer": longer, "if_new": if_new}
         found = await self._try_call(
             self._writing, partial(self._store.claim, key, holder, seconds, **only)
         )
         if found is not None:
             return _newest_of(found, await self._get_fallback(key))
+        # The lease that ``holder`` gets is valid in this process only.
         self._failed_claims.put(key, holder)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
@@ -157,10 +148,6 @@ class GuardedStore:
         return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the former record of its file.
-
-        If the store can't be written, the record is kept in memory until the store can be written.
-        """
         key = record.file.key
         # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record
@@ -173,6 +160,7 @@ class GuardedStore:
                 await self._fallback.release(key, holder)
             if self._being_written.get(key) is record:
                 del self._being_written[key]
+                # A record that can't be written is kept until the store can be written.
                 await (self._fallback.discard(key) if done else self._fallback.put(record))
         if done and was_open:
             await self._copy_fallback_to_store()
@@ -281,6 +269,7 @@ class GuardedStore:
 
 
 def _newest_of(found: RecordAndLease | None, fallback: RecordAndLease) -> RecordAndLease:
+    """Return the record that was fetched later, and the lease of the store if that has one."""
     if found is None:
         return fallback
     record = _newer_record(found.record, fallback.record)

@@ -10,8 +10,8 @@ from typing import Final, Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-_MAX_ONCE: Final = 10_000
-"""Maximum number of keys that ``Once`` remembers. A key that was removed counts as new again."""
+MAX_ENTRIES: Final = 10_000
+"""Maximum number of entries where their size is not counted."""
 
 
 class BoundedCache(Generic[K, V]):
@@ -76,10 +76,10 @@ class BoundedCache(Generic[K, V]):
 
 
 class Once:
-    """Determines whether a key occurs for the first time."""
+    """Determines whether a key occurs for the first time. It forgets keys above MAX_ENTRIES."""
 
     def __init__(self) -> None:
-        self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ONCE)
+        self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=MAX_ENTRIES)
 
     def add_if_new(self, key: Hashable) -> bool:
         """Add ``key``; return whether this is the first call with it."""
