@@ -49,16 +49,11 @@ def resolves_to_private_address(host: str) -> bool:
 def is_private_address(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address is loopback, private, link-local or otherwise not global."""
     if isinstance(address, IPv6Address):
-        embedded = address.ipv4_mapped or address.sixtofour or _embedded_ipv4(address)
+        embedded = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
+            embedded = IPv4Address(int(address) & 0xFFFFFFFF)
         if embedded is not None:
             return is_private_address(embedded)
         if address.is_site_local:
             return True
     return not address.is_global or address.is_multicast or address.is_reserved
-
-
-def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address in a NAT64 or IPv4-compatible address; None for other addresses."""
-    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from scrapy_rep.fetch.decoding import DecodingError
@@ -74,18 +73,14 @@ def sanitised_message(text: str) -> str:
 
 
 def _causes_of(error: BaseException) -> list[BaseException]:
-    return list(_causes(error, _MAX_DEPTH))
-
-
-def _causes(error: BaseException, depth: int) -> Iterator[BaseException]:
-    """Yield ``error`` and its causes, the innermost last.
+    """Return ``error`` and its causes, the innermost last.
 
     Exceptions of Twisted have causes in ``reasons``, of which the last one is followed.
     """
-    yield error
-    if not depth:
-        return
-    causes = [getattr(reason, "value", reason) for reason in getattr(error, "reasons", None) or ()]
-    cause = causes[-1] if causes else error.__cause__
-    if isinstance(cause, BaseException):
-        yield from _causes(cause, depth - 1)
+    causes: list[BaseException] = []
+    cause: object = error
+    while isinstance(cause, BaseException) and len(causes) <= _MAX_DEPTH:
+        causes.append(cause)
+        reasons = getattr(cause, "reasons", None)
+        cause = getattr(reasons[-1], "value", reasons[-1]) if reasons else cause.__cause__
+    return causes

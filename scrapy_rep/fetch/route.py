@@ -91,6 +91,9 @@ _LEAVE_ALONE: Final = (
     "let handlers of headers_received and bytes_received leave alone requests whose callback is "
     "scrapy.http.request.NO_CALLBACK, as it is of those for robots.txt"
 )
+_SEE_SERVICE: Final = (
+    "see what it says of the key and its limits, or set REP_OVERRIDES for the site"
+)
 _SEE_COMPONENTS: Final = "see the download handlers and the downloader middlewares of the crawl"
 
 
@@ -124,9 +127,10 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
     if transfer.proxy is not None and (obstacle := _obstacle_in_proxy(answer, transfer.proxy)):
         return obstacle
     if transfer.without_credentials and answer.response.status == _UNAUTHORIZED:
-        return Obstacle(
+        return _obstacle(
             "it is redirected to an origin that asks for credentials, which are for another origin",
-            _join_details(answer.response, _printable_host(answer.response.url)),
+            answer.response,
+            answer.response.url,
             "set HTTPAUTH_DOMAIN to a domain that both belong to, or REP_OVERRIDES for the site",
         )
     return None
@@ -137,11 +141,8 @@ def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
     service = answer.transfer.rewritten
     if service is None or answer.response.status not in REDIRECTION:
         return None
-    return Obstacle(
-        f"{_SERVICE} redirected without an end",
-        _join_details(answer.response, _printable_host(service)),
-        "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
-    )
+    what = f"{_SERVICE} redirected without an end"
+    return _obstacle(what, answer.response, service, _SEE_SERVICE)
 
 
 def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | None:
@@ -161,15 +162,13 @@ def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | N
 def _obstacle_in_page(answer: Answer) -> Obstacle | None:
     # Browsers and services that return HTML pages also return error pages of their own. Only a text
     # with rules is certainly that of the site.
-    if _is_available(answer.response) and _has_groups(answer.text):
+    response, service = answer.response, answer.transfer.rewritten
+    text = unwrap(answer.text, truncated=True)
+    if response.status in SUCCESSFUL and RobotsTxt.parse(text).groups:
         return None
-    service = answer.transfer.rewritten
     who = "another middleware" if service is None else _SERVICE
-    return Obstacle(
-        f"{who} answered in the site's place, without rules",
-        _join_details(answer.response, _printable_host(service)),
-        "let it leave requests for robots.txt alone",
-    )
+    what = f"{who} answered in the site's place, without rules"
+    return _obstacle(what, response, service, "let it leave requests for robots.txt alone")
 
 
 def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
@@ -181,22 +180,15 @@ def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
         return None
     else:
         what = f"{_SERVICE} refused"
-    return Obstacle(
-        what,
-        _join_details(answer.response, _printable_host(url), header),
-        "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
-    )
+    return _obstacle(what, answer.response, url, _SEE_SERVICE, header)
 
 
 def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
     response, header = answer.response, intermediary_error(answer.response, proxied=True)
     if header is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
         return None
-    return Obstacle(
-        "a proxy refused",
-        _join_details(response, _printable_host(proxy), header),
-        "see whether its credentials hold, and whether it lets the crawler through",
-    )
+    advice = "see whether its credentials hold, and whether it lets the crawler through"
+    return _obstacle("a proxy refused", response, proxy, advice, header)
 
 
 def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
@@ -251,17 +243,9 @@ def intermediary_error(response: Response, *, proxied: bool) -> str | None:
     return header
 
 
-def _is_available(response: Response) -> bool:
-    return response.status in SUCCESSFUL
-
-
 def _is_page(answer: Answer) -> bool:
     is_json = b"json" in (answer.response.headers.get("Content-Type") or b"").lower()
-    return _is_available(answer.response) and (is_json or is_html(answer.text))
-
-
-def _has_groups(text: bytes) -> bool:
-    return bool(RobotsTxt.parse(unwrap(text, truncated=True)).groups)
+    return answer.response.status in SUCCESSFUL and (is_json or is_html(answer.text))
 
 
 def _may_be_from_site(response: Response) -> bool:
@@ -316,5 +300,9 @@ def _header_in(response: Response, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _join_details(response: Response, where: str, header: str | None = None) -> str:
-    return ", ".join(filter(None, (where, f"status {response.status}", header)))
+def _obstacle(
+    what: str, response: Response, url: str | None, advice: str, header: str | None = None
+) -> Obstacle:
+    """Return the obstacle at the host of ``url`` that sent ``response``."""
+    details = _printable_host(url), f"status {response.status}", header
+    return Obstacle(what, ", ".join(filter(None, details)), advice)

@@ -332,7 +332,8 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     begins = [
         "is unreachable: status 503; its pages are disallowed, next try in ",
         f"is still unreachable, since {utc_time_text(since)}: status 503; its pages are ",
-        f"is reachable again, after being unreachable since {utc_time_text(since)}: available (",
+        f"is reachable again, after being unreachable since {utc_time_text(since)}: available "
+        "(status 200, 33 bytes, redirects: 0)",
     ]
     for lines, begin in zip(told, begins, strict=False):
         assert len(lines) == 2

@@ -10,7 +10,6 @@ from scrapy_rep.protocol.policy import Policy
 from tests.stores.records import available, unreachable
 
 BEGAN = 7.0
-DOWN, STILL, KNOWN, BACK = "is unreachable", "is still", "has been unreachable", "is reachable"
 
 
 @pytest.fixture
@@ -54,20 +53,4 @@ def test_what_another_worker_has_found_to_be_back_is_told_where_it_was_down(scen
     scene.fetched(unreachable())
     scene.found(available())
     scene.found(available())
-    assert len(scene.told(BACK, logging.INFO)) == 1
-
-
-def test_what_goes_down_again_is_told_again(scene):
-    for _ in range(3):
-        scene.fetched(unreachable(), available())
-        scene.fetched(available(), unreachable())
-    assert len(scene.told(DOWN, logging.WARNING)) == 3
-    assert len(scene.told(BACK, logging.INFO)) == 3
-
-
-def test_a_byte_is_counted_in_the_singular(scene):
-    for body in (b"a", b"ab"):
-        scene.fetched(available("https://a.example", body))
-    answers = [line.partition("(")[2] for line in scene.told("available", logging.DEBUG)]
-    sizes = ("1 byte", "2 bytes")
-    assert answers == [f"status 200, {size}, redirects: 0)" for size in sizes]
+    assert len(scene.told("is reachable", logging.INFO)) == 1

@@ -39,18 +39,14 @@ async def test_an_unconditional_get_of_the_lower_case_name(web):
 
 
 @pytest.mark.spec("S-1")
-async def test_each_port_has_its_own(web):
-    closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(robots(""))
-    result = await crawl(closed.url("/a"), open_.url("/a"))
-    assert result.fetched == [open_.url("/a")]
-    assert (len(closed.robots_requests), len(open_.robots_requests)) == (1, 1)
-
-
-@pytest.mark.spec("S-1")
-async def test_http_and_https_have_their_own(web, certificate):
-    secure = web.site(robots("User-agent: *\nDisallow: /"), certificate=certificate)
-    result = await crawl(secure.url("/a"))
-    assert result.dropped == {secure.url("/a"): "rule"}
+async def test_each_port_and_scheme_has_its_own(web, certificate):
+    closed = robots("User-agent: *\nDisallow: /")
+    sites = [web.site(robots("")), web.site(closed), web.site(closed, certificate=certificate)]
+    urls = [site.url("/a") for site in sites]
+    result = await crawl(*urls)
+    assert result.fetched == urls[:1]
+    assert result.dropped == dict.fromkeys(urls[1:], "rule")
+    assert [len(site.robots_requests) for site in sites] == [1, 1, 1]
 
 
 @pytest.mark.spec("S-1")
