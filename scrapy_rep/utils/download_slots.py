@@ -1,6 +1,6 @@
 """All uses of Scrapy's download slots: their names and delays.
 
-Their attributes are private, and another version of Scrapy may lack some of them: see ``missing``.
+Their attributes are private, and another version of Scrapy may lack some of them.
 """
 
 from __future__ import annotations
@@ -60,10 +60,18 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def delay_of_slot(crawler: Crawler, name: str) -> float:
-    """Return the delay of the download slot ``name``, which may not exist yet, in seconds."""
-    slots = {} if describe_missing_attribute(crawler) else downloader_of(crawler).slots
-    slot = slots.get(name)
-    return delay_of_new_slots(crawler) if slot is None else float(slot.delay)
+    """Return the delay of the download slot ``name`` in seconds.
+
+    If the slot does not exist yet, it is the delay that Scrapy sets for a new slot.
+    """
+    downloader = downloader_of(crawler)
+    slots = {} if describe_missing_attribute(crawler) else downloader.slots
+    if name in slots:
+        return float(slots[name].delay)
+    # AutoThrottle stores its delay in the downloader, before Scrapy 2.19 in the spider.
+    delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
+    delay = getattr(crawler.spider, "download_delay", delay)
+    return float(getattr(downloader, "_delay", delay))
 
 
 @contextmanager
@@ -86,14 +94,6 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
         slot = downloader.slots.pop(name, None)
         if slot is not None:
             slot.close()
-
-
-def delay_of_new_slots(crawler: Crawler) -> float:
-    """Return the delay that Scrapy sets for a new download slot, in seconds."""
-    # AutoThrottle stores its delay in the downloader, before Scrapy 2.19 in the spider.
-    delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
-    delay = getattr(crawler.spider, "download_delay", delay)
-    return float(getattr(downloader_of(crawler), "_delay", delay))
 
 
 def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) -> float:
