@@ -10,6 +10,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.cache import Cache, Census
 from scrapy_rep.decision.decider import Decider, Decision
+from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -123,6 +124,8 @@ class Robots:
         ``verdict`` does.
         """
         request = _request(page)
+        # Without purposes, tdmrep.json is not fetched.
+        request = request.replace(meta={**request.meta, PURPOSES_KEY: ()})
         origin = origin_of(request.url)
         return await self._cache.robotstxt(origin, self.tokens(request), request)
 

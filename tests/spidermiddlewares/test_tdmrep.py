@@ -330,6 +330,8 @@ async def test_purposes_of_one_request_and_what_is_downloaded_directly(web):
 
     class Spider(ListSpider):
         async def start(self):
+            declared = {"robotstxt_purposes": ["tdm"]}
+            await Robots.of(self.crawler).robotstxt(scrapy.Request(site.url("/"), meta=declared))
             for path, purposes in (("/no/1", []), ("/no/2", ["tdm"])):
                 request = scrapy.Request(site.url(path), meta={"robotstxt_purposes": purposes})
                 try:

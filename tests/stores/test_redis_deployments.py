@@ -83,21 +83,19 @@ class TestCluster(Contract):
         return lambda: store_of(cluster.uri)
 
 
-async def test_leases_and_pauses_outlive_the_primary_of_sentinels(tmp_path):
+async def test_leases_and_pauses_outlive_the_primary_of_sentinels(tmp_path, request):
     needs_redis()
     sentinels = Sentinels(tmp_path)
-    try:
-        store = store_of(sentinels.uri)
-        await store.claim(ORIGIN, "a", LONG)
-        await store.claim(OTHER, PAUSE, LONG, longer=True)
-        await until(lambda: sentinels.replica.client.dbsize() == 3)
-        sentinels.fail_over()
-        assert is_about((await store.claim(ORIGIN, "b", LONG)).lease, "a", LONG)
-        assert is_about((await store.get(OTHER)).lease, PAUSE, LONG)
-        assert list(await store.pauses()) == [OTHER]
-        await store.close()
-    finally:
-        sentinels.stop()
+    request.addfinalizer(sentinels.stop)
+    store = store_of(sentinels.uri)
+    await store.claim(ORIGIN, "a", LONG)
+    await store.claim(OTHER, PAUSE, LONG, longer=True)
+    await until(lambda: sentinels.replica.client.dbsize() == 3)
+    sentinels.fail_over()
+    assert is_about((await store.claim(ORIGIN, "b", LONG)).lease, "a", LONG)
+    assert is_about((await store.get(OTHER)).lease, PAUSE, LONG)
+    assert list(await store.pauses()) == [OTHER]
+    await store.close()
 
 
 def test_crawls_keep_a_delay_together_on_a_cluster(cluster, web):
@@ -128,18 +126,16 @@ def test_a_crawl_of_scrapy_redis_on_a_cluster(cluster, web):
     assert result["dropped"] == {urls[2]: "rule"}
 
 
-async def test_tls_with_an_own_authority(tmp_path):
+async def test_tls_with_an_own_authority(tmp_path, request):
     needs_redis()
     server = TLS(tmp_path)
-    try:
-        store = store_of(server.uri)
-        await store.put(available())
-        assert (await store.get(ORIGIN)).record == available()
-        await store.close()
-        with pytest.raises(StoreError, match="certificate verify failed"):
-            await store_of(server.uri.partition("?")[0]).get(ORIGIN)
-    finally:
-        server.stop()
+    request.addfinalizer(server.stop)
+    store = store_of(server.uri)
+    await store.put(available())
+    assert (await store.get(ORIGIN)).record == available()
+    await store.close()
+    with pytest.raises(StoreError, match="certificate verify failed"):
+        await store_of(server.uri.partition("?")[0]).get(ORIGIN)
 
 
 async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
@@ -167,19 +163,17 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client.execute_command("ACL", "DELUSER", "crawler")
 
 
-async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path):
+async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path, request):
     redis_server.client.flushall()
     replica = RedisServer(tmp_path, "--replicaof", "127.0.0.1", str(redis_server.port))
-    try:
-        await until(lambda: replica.client.info("replication")["master_link_status"] == "up")
-        store = store_of(replica.uri)
-        assert await store.get(ORIGIN) == (None, None)
-        for call in (store.put(available()), store.claim(ORIGIN, "a", 30)):
-            with pytest.raises(StoreError, match="read-only replica: REP_STORE must name the"):
-                await call
-        await store.close()
-    finally:
-        replica.stop()
+    request.addfinalizer(replica.stop)
+    await until(lambda: replica.client.info("replication")["master_link_status"] == "up")
+    store = store_of(replica.uri)
+    assert await store.get(ORIGIN) == (None, None)
+    for call in (store.put(available()), store.claim(ORIGIN, "a", 30)):
+        with pytest.raises(StoreError, match="read-only replica: REP_STORE must name the"):
+            await call
+    await store.close()
 
 
 @pytest.mark.parametrize(
