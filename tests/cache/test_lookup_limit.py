@@ -26,23 +26,6 @@ def held_sites(web, number):
     return [web.site(held(robots(""))) for _ in range(number)]
 
 
-async def most_at_a_time(sites, monkeypatch, **settings):
-    """Return how many robots.txt are fetched at a time of sites that have not answered yet."""
-    monkeypatch.setattr(lookup_limit, "_SLOW", DAY)
-    found = []
-
-    async def meanwhile(crawler):
-        await until(lambda: len(asked(sites)) >= min(settings.get("AT_LEAST", 1), len(sites)))
-        await a_while()
-        found.append(len(asked(sites)))
-        for site in sites:
-            site.release()
-
-    await crawl(*(site.url("/") for site in sites), settings=settings, meanwhile=meanwhile)
-    assert all(site.targets == ["/"] for site in sites)
-    return found[0]
-
-
 @pytest.mark.parametrize(
     ("settings", "most"),
     [
@@ -56,8 +39,18 @@ async def most_at_a_time(sites, monkeypatch, **settings):
 async def test_as_many_are_fetched_as_concurrent_requests_where_nothing_is_set(
     web, monkeypatch, settings, most
 ):
+    monkeypatch.setattr(lookup_limit, "_SLOW", DAY)
     sites = held_sites(web, 26)
-    assert await most_at_a_time(sites, monkeypatch, AT_LEAST=most, **settings) == most
+
+    async def meanwhile(crawler):
+        await until(lambda: len(asked(sites)) >= most)
+        await a_while()
+        assert len(asked(sites)) == most
+        for site in sites:
+            site.release()
+
+    result = await crawl(*(site.url("/") for site in sites), settings=settings, meanwhile=meanwhile)
+    assert len(result.fetched) == len(sites)
 
 
 async def test_a_crawl_of_few_sites_begins_no_more_fetches_than_it_has_sites(web):
