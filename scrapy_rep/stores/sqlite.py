@@ -240,13 +240,14 @@ class SQLiteStore:
     def _look(self, jobs: list[Job]) -> list[Job]:
         """End those jobs that look for a record, if there is one; return the others.
 
-        No transaction is needed for this, so they don't wait for other processes that write.
+        They only read for this, and so don't wait for other processes that write.
         """
 
         def look(connection: sqlite3.Connection) -> None:
-            for job in jobs:
-                if isinstance(job.func, _IfNew):
-                    job.result = self._record_and_lease(connection, job.func.key)
+            with transaction(connection, "DEFERRED"):
+                for job in jobs:
+                    if isinstance(job.func, _IfNew):
+                        job.result = self._record_and_lease(connection, job.func.key)
 
         self._writing.run(look)
         deliver_results([job for job in jobs if job.result is not None and job.result.record])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
@@ -160,7 +160,11 @@ class DatabaseFile:
             return
         if not self._deletes_damaged or not self._is_ours(was_open=was_open):
             raise why
-        with self._lock_deletion():
+        # No other process may delete the file at the same time. The system releases the lock if the
+        # process is killed.
+        with Path(f"{self._path}.lock").open("ab") as lock:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
             if self.identity() != identity:
                 return
             # The write-ahead log is deleted first: SQLite would use it for a new file.
@@ -175,11 +179,3 @@ class DatabaseFile:
         if header.startswith(_HEADER):
             return int.from_bytes(header[_ID_AT:], "big") == FORMAT.application_id
         return was_open
-
-    @contextmanager
-    def _lock_deletion(self) -> Iterator[None]:
-        """Hold a lock, so that no other process deletes the file at the same time."""
-        with Path(f"{self._path}.lock").open("ab") as lock:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # the system releases it if the process is killed
-            yield

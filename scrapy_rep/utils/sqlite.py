@@ -124,9 +124,12 @@ def migrate(connection: sqlite3.Connection, file_format: FileFormat, version: in
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the ``with`` block in a write transaction; roll back after an error."""
-    connection.execute("BEGIN IMMEDIATE")
+def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    """Run the ``with`` block in a transaction; roll back after an error.
+
+    Unless its ``kind`` is DEFERRED, it waits for other processes that write, and then writes.
+    """
+    connection.execute(f"BEGIN {kind}")
     try:
         yield
         connection.execute("COMMIT")

@@ -115,6 +115,15 @@ def test_after_an_error_of_a_fetch_the_request_leaves(caplog):
 
 
 @event_loop
+def test_after_an_error_in_what_handles_it_the_request_leaves_too(monkeypatch):
+    scene = Scene()
+    monkeypatch.setattr(scene.cache, "_disallow_all", None)
+    scene.asks(A)
+    scene.network.ends(A, ZeroDivisionError("made up"))
+    assert scene.leaves() == [A]
+
+
+@event_loop
 @pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError])
 def test_a_lookup_that_is_cut_off_keeps_nothing_waiting(error):
     scene = Scene()
