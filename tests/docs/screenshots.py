@@ -76,8 +76,7 @@ def main():
             names = resolve_to_loopback(patch)
             next(names)
             crawl(report)
-        page = Page(find_browser(), folder)
-        page.call("Emulation.setScrollbarsHidden", hidden=True)
+        page = Page(find_browser())
         for scheme in ("light", "dark"):
             page.open(report)
             path = ROOT / "docs" / "_static" / f"report-{scheme}.png"

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from hashlib import sha256
+from time import time
 from typing import Any, Final
 
-from scrapy_rep.extensions.report.row_types import (
-    DecidedBy,
-    DiffersRow,
-    DropRow,
-    OriginRow,
-    OverrideRow,
-    RequestsRow,
-)
-from scrapy_rep.extensions.report.usage_counts import UsageCounts
+from scrapy import Request
+from scrapy import signals as scrapy_signals
+
+from scrapy_rep import signals
+from scrapy_rep.decision.decider import Decision
+from scrapy_rep.decision.usage import stored_judgement
+from scrapy_rep.exceptions import usage_decision_of
+from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.overrides import Override
+from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Access
+from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.text import short, without_credentials
-
-Noted = Mapping[str, Any] | None
 
 MAX_ORIGINS: Final = 100_000
 """Maximum number of origins with a row. Further origins are counted in one common row."""
@@ -77,28 +80,43 @@ class Texts:
         }
 
 
-@dataclass
 class Counts:
-    """The counts of a crawl."""
+    """The counts of a crawl. Its methods that count are receivers of signals."""
 
-    origins: dict[str, OriginRow] = field(default_factory=dict)
-    allowed: Counter[str] = field(default_factory=Counter)
-    """Number of requests that were allowed, by the reason of the verdict."""
-    dropped: Counter[str] = field(default_factory=Counter)
-    """Number of requests that were dropped, by the reason of the verdict."""
-    would_drop: Counter[str] = field(default_factory=Counter)
-    """Number of requests that were sent only because of a dry run, by the reason of the verdict."""
-    drops: dict[tuple[Any, ...], DropRow] = field(default_factory=dict)
-    overrides: dict[str, OverrideRow] = field(default_factory=dict)
-    exempt: RequestsRow = field(default_factory=RequestsRow)
-    """Requests with ``dont_obey_robotstxt`` that were sent."""
-    differing: int = 0
-    """Number of requests in a dry run on which Scrapy's built-in middleware decides differently."""
-    differing_urls: list[DiffersRow] = field(default_factory=list)
-    usage: UsageCounts = field(default_factory=UsageCounts)
-    texts: Texts = field(default_factory=Texts)
-    urls: int = 0
-    """Number of URLs in all samples."""
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.origins: dict[str, OriginRow] = {}
+        # Requests by the reason of the verdict: those that were allowed, those that were dropped,
+        # and those that were sent only because of a dry run.
+        self.allowed: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
+        self.would_drop: Counter[str] = Counter()
+        self.drops: dict[tuple[Any, ...], RequestsRow] = {}
+        self.usage = UsageCounts()
+        self.texts = Texts()
+        self._overrides: dict[str, RequestsRow] = {}
+        self.exempt = RequestsRow()
+        self._differing = 0
+        self._differing_urls: list[dict[str, Any]] = []
+        self._sampled = 0
+        """Number of URLs in all samples."""
+
+    def receivers(self) -> list[tuple[Callable[..., None], object]]:
+        """Return the methods that count, each with its signal."""
+        return [
+            (self.count_verdict, signals.robotstxt_verdict),
+            (self.count_forbidden, signals.robotstxt_forbidden),
+            (self.count_fetched, signals.robotstxt_fetched),
+            (self.count_loaded, signals.robotstxt_loaded),
+            (self.count_changed, signals.robotstxt_changed),
+            (self.count_overridden, signals.robotstxt_overridden),
+            (self.count_differing, signals.robotstxt_differs),
+            (self.count_crawl_delay, signals.robotstxt_crawl_delay),
+            (self.count_back_off, signals.robotstxt_back_off),
+            (self.count_refused, signals.robotstxt_refused),
+            (self.count_usage, signals.robotstxt_usage),
+            (self.count_exempt, scrapy_signals.request_reached_downloader),
+        ]
 
     def row(self, origin: str) -> OriginRow:
         """Return the row of an origin; above MAX_ORIGINS, the common row of further origins."""
@@ -110,13 +128,41 @@ class Counts:
             row = self.origins.setdefault(origin, OriginRow(origin))
         return row
 
-    def count_lookup(self, record: Record, access: Access) -> OriginRow:
-        """Count a lookup of robots.txt, which ended with ``record``; return the row of its origin.
+    def count_verdict(self, verdict: Verdict, decision: Decision) -> None:
+        if verdict.allowed and decision.origin is not None:
+            self.row(str(decision.origin)).allowed += 1
+            self.allowed[verdict.reason.value] += 1
 
-        ``access`` is what may be fetched according to ``record``.
-        """
+    def count_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+        url, rule, line, cause = _what_decided(verdict, stored_judgement(request))
+        row, reason = self.row(_origin_text(request.url)), verdict.reason.value
+        row.dropped += dropped
+        row.would_drop += not dropped
+        (self.dropped if dropped else self.would_drop)[reason] += 1
+        if verdict.outage is not None:
+            _set_unreachable(row, verdict.outage.cause, verdict.outage.since)
+        key = url and short(url, MAX_URL), reason, rule, line, dropped
+        if key not in self.drops and len(self.drops) >= MAX_DROPS:
+            key = _BEYOND, reason, None, None, dropped
+        names = ("robotstxt_url", "reason", "rule", "line", "dropped")
+        common = {**dict(zip(names, key, strict=True)), "sha256": None, "cause": None}
+        drop = self.drops.setdefault(key, RequestsRow(common))
+        if line is not None:
+            self.texts.mark_used(row.sha256)
+            drop.common["sha256"] = row.sha256
+        drop.common["cause"] = cause
+        self._count_request(drop, request.url)
+
+    def count_fetched(self, record: Record) -> None:
+        self.count_loaded(record)
+        self.row(str(record.file.origin)).fetches += 1
+
+    def count_loaded(self, record: Record) -> None:
         row = self.row(str(record.file.origin))
-        file, last = RobotsFile.from_record(record, access), record.last
+        file, last = (
+            RobotsFile.from_record(record, self._policy.access(record, time())),
+            record.last,
+        )
         row.outcome, row.status = file.outcome, file.status
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
@@ -124,74 +170,68 @@ class Counts:
         row.fetched = None if file.fetched is None else iso_time(file.fetched)
         row.sha256 = None if file.body is None else self.texts.add(file.body)
         if isinstance(last, Unreachable) and record.unreachable_since is not None:
-            self._set_unreachable(row, last.evidence.summary, record.unreachable_since)
+            _set_unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
             row.unreachable_until = row.asked
-        return row
 
-    @staticmethod
-    def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
-        row.outcome = "unreachable"
-        row.unreachable_cause, row.unreachable_since = short(cause), iso_time(since)
-        row.unreachable_until = None
+    def count_changed(self, origin: Origin) -> None:
+        self.row(str(origin)).changes += 1
 
-    def count_allowed(self, origin: str, verdict: Verdict) -> None:
-        self.row(origin).allowed += 1
-        self.allowed[verdict.reason.value] += 1
+    def count_overridden(self, request: Request, override: Override) -> None:
+        common = {
+            "host": override.host,
+            "policy": override.policy,
+            "reason": override.reason,
+            "until": override.until_text,
+        }
+        row = self._overrides.setdefault(override.host, RequestsRow(common))
+        self._count_request(row, request.url)
 
-    def count_forbidden(
-        self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
-    ) -> OriginRow:
-        """Count a disallowed request; return the row of its origin.
+    def count_differing(self, request: Request, verdict: Verdict) -> None:
+        self._differing += 1
+        if len(self._differing_urls) < MAX_DIFFERING:
+            url = short(without_credentials(request.url), MAX_URL)
+            _, rule, line, _ = _what_decided(verdict, stored_judgement(request))
+            row = {"url": url, "allowed": verdict.allowed, "reason": verdict.reason.value}
+            self._differing_urls.append({**row, "rule": rule, "line": line})
 
-        ``dropped`` is false if the request was sent nevertheless, because of a dry run. ``usage``
-        is the judgement about usage preferences in the meta of the request.
-        """
-        decided = DecidedBy.from_verdict(verdict, usage)
-        row = self.row(origin)
-        row.dropped += dropped
-        row.would_drop += not dropped
-        (self.dropped if dropped else self.would_drop)[verdict.reason.value] += 1
-        if verdict.outage is not None:
-            self._set_unreachable(row, verdict.outage.cause, verdict.outage.since)
-        drop = self._drop_row(verdict.reason.value, decided, dropped=dropped)
-        if decided.line is not None:
-            self.texts.mark_used(row.sha256)
-            drop.sha256 = row.sha256
-        drop.cause = decided.cause
-        self.count_request(drop, url)
-        return row
+    def count_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
+        field = delay.field
+        self.row(str(origin)).crawl_delay = {
+            "asked": delay.seconds,
+            "taken": taken,
+            "field": short(f"{field.name}: {field.value}"),
+            "line": field.line,
+        }
 
-    def _drop_row(self, reason: str, decided: DecidedBy, *, dropped: bool) -> DropRow:
-        url = decided.robotstxt_url
-        key = (
-            None if url is None else short(url, MAX_URL),
-            reason,
-            decided.rule,
-            decided.line,
-            dropped,
-        )
-        if key not in self.drops and len(self.drops) >= MAX_DROPS:
-            key = _BEYOND, reason, None, None, dropped
-        return self.drops.setdefault(key, DropRow(*key))
+    def count_back_off(self, origin: Origin, seconds: float) -> None:
+        row = self.row(str(origin))
+        row.back_offs += 1
+        row.back_off_seconds += seconds
 
-    def count_request(self, row: DropRow | OverrideRow | RequestsRow, url: str) -> None:
+    def count_refused(self, origin: Origin, cause: str) -> None:
+        row = self.row(str(origin))
+        row.refused += 1
+        row.refusal = cause
+
+    def count_usage(
+        self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool
+    ) -> None:
+        self.usage.add(_origin_text(request.url), usage, results, refused=refused)
+
+    def count_exempt(self, request: Request) -> None:
+        if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
+            self._count_request(self.exempt, request.url)
+
+    def _count_request(self, row: RequestsRow, url: str) -> None:
         """Count a request, and add its URL to the sample of ``row`` unless that is full."""
         row.requests += 1
-        if len(row.urls) >= (SAMPLE if self.urls < MAX_URLS else 1):
+        if len(row.urls) >= (SAMPLE if self._sampled < MAX_URLS else 1):
             return
         url = short(without_credentials(url), MAX_URL)
         if url not in row.urls:
             row.urls.append(url)
-            self.urls += 1
-
-    def count_differing(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
-        self.differing += 1
-        if len(self.differing_urls) < MAX_DIFFERING:
-            url = short(without_credentials(url), MAX_URL)
-            decided = DecidedBy.from_verdict(verdict, usage)
-            row = DiffersRow(url, verdict.allowed, verdict.reason.value, decided.rule, decided.line)
-            self.differing_urls.append(row)
+            self._sampled += 1
 
     def as_dict(self) -> dict[str, Any]:
         """Return all counts as plain values.
@@ -214,13 +254,41 @@ class Counts:
                 "would_drop": dict(self.would_drop),
             },
             "origins": [asdict(row) for row in origins],
-            "drops": [asdict(row) for row in drops],
-            "overrides": [asdict(row) for row in self.overrides.values()],
-            "exempt": asdict(self.exempt),
-            "differing": {
-                "requests": self.differing,
-                "urls": [asdict(row) for row in self.differing_urls],
-            },
+            "drops": [row.as_dict() for row in drops],
+            "overrides": [row.as_dict() for row in self._overrides.values()],
+            "exempt": self.exempt.as_dict(),
+            "differing": {"requests": self._differing, "urls": self._differing_urls},
             "usage": self.usage.as_dict(),
             "texts": self.texts.as_dict(),
         }
+
+
+def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
+    row.outcome = "unreachable"
+    row.unreachable_cause, row.unreachable_since = short(cause), iso_time(since)
+    row.unreachable_until = None
+
+
+def _what_decided(
+    verdict: Verdict, usage: Mapping[str, Any] | None
+) -> tuple[str | None, str | None, int | None, str | None]:
+    """Return what decided a verdict: the URL of the file, the rule, its line, and the cause.
+
+    With usage preferences, the rule is the preference with its source, and the cause the results by
+    purpose; otherwise the cause is why robots.txt was unreachable. ``usage`` is the judgement in
+    the meta of the request. Long texts are cut.
+    """
+    url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
+    cause = verdict.outage and verdict.outage.cause
+    if verdict.reason is Reason.USAGE and usage is not None:
+        url, statement, cause = usage_decision_of(verdict, Usage.from_dict(usage), usage["results"])
+        rule = statement and f"{statement.source}: {statement.raw}"
+        line = statement and statement.line
+    return url, rule and short(rule), line, cause and short(cause)
+
+
+def _origin_text(url: str) -> str:
+    try:
+        return str(origin_of(url))
+    except ValueError:
+        return "(no origin)"

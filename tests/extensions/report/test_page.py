@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from scrapy import Request
 
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.page import render
+from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.browser import Page, find_browser
 from tests.extensions.report.reports import report_of
@@ -18,7 +20,7 @@ UNREACHABLE = Verdict(allowed=False, reason=Reason.UNREACHABLE)
 
 def many(origins):
     """What a crawl of so many origins comes to, hostile ones among them."""
-    counts = Counts()
+    counts = Counts(Policy())
     for number in range(origins):
         origin = f"https://site-{number}.example"
         row = counts.row(origin)
@@ -30,25 +32,26 @@ def many(origins):
             row.unreachable_cause = row.error = f"ConnectionLost {EVIL}"
         for page in range(number % 7):
             verdict = UNREACHABLE._replace(robotstxt_url=f"{origin}/robots.txt")
-            counts.count_forbidden(f"{origin}/page-{page}", origin, verdict)
+            counts.count_forbidden(Request(f"{origin}/page-{page}"), verdict, dropped=True)
     origin = "https://site-0.example"
     row = counts.row(origin)
     row.sha256 = counts.texts.add(f"User-agent: *\nDisallow: /{EVIL}\u202e\x1b[31m\n".encode())
     rule = Rule(False, "/", f"/{EVIL}", 2)
     verdict = Verdict(False, Reason.RULE, rule, f"{origin}/{EVIL}\u202e\x1b[31m")
-    counts.count_forbidden(f"{origin}/{EVIL}", origin, verdict)
+    counts.count_forbidden(Request(f"{origin}/{EVIL}"), verdict, dropped=True)
     counts.row(f"https://{EVIL}")
     return counts
 
 
 @pytest.fixture
-def page(tmp_path):
+def page():
+    pytest.importorskip("playwright")
     browser = find_browser()
     if browser is None:
         if os.environ.get("CI"):
             pytest.fail("no Chromium: the report's page can't be tested")
         pytest.skip("no Chromium on this machine")
-    page = Page(browser, tmp_path / "profile")
+    page = Page(browser)
     yield page
     page.close()
 
@@ -73,7 +76,7 @@ def test_the_page_sorts_and_searches_in_a_browser(tmp_path, page):
     # By keyboard: to the heading, and press it.
     page.run("document.querySelectorAll('#table button')[2].focus()")
     for descending in (True, False):
-        page.press("Enter", 13)
+        page.press("Enter")
         dropped = [int(text) for text in column(page, 2)]
         assert dropped == sorted(dropped, reverse=descending)
         sort = page.run("document.querySelectorAll('#table th')[2].getAttribute('aria-sort')")
@@ -82,7 +85,7 @@ def test_the_page_sorts_and_searches_in_a_browser(tmp_path, page):
     names = [name for name in column(page, 0) if "site-" in name]
     assert names == [f"https://site-{number}.example" for number in range(40)]
     page.run("document.getElementById('search').focus()")
-    page.call("Input.insertText", text="UNREACHABLE site-1")
+    page.insert("UNREACHABLE site-1")
     assert column(page, 0) == [f"https://site-{n}.example" for n in (11, 15, 19)]
     assert page.run("document.getElementById('shown').textContent") == "3 of 41"
     assert page.problems == []
@@ -93,7 +96,7 @@ def test_a_dropped_page_is_found_by_its_url(tmp_path, page):
     everything = page.run("document.body.innerText")
     assert "https://site-13.example/page-5" not in everything  # folded up
     page.run("document.querySelector('[data-table=dropped]').focus()")
-    page.call("Input.insertText", text="site-13.example/page-5")
+    page.insert("site-13.example/page-5")
     assert len(column(page, 0, "dropped")) == 1
     assert "https://site-13.example/page-5" in page.run("document.body.innerText")
     assert page.problems == []
@@ -104,11 +107,11 @@ def test_the_text_of_a_robotstxt_is_one_click_away(tmp_path, page):
     is_open = "document.querySelectorAll('.text:popover-open').length"
     assert page.run(is_open) == 0
     page.run("document.querySelector('#dropped .hash').focus()")
-    page.press("Enter", 13)
+    page.press("Enter")
     assert page.run(is_open) == 1
     text = page.run("document.querySelector('.text:popover-open pre').innerText")
     assert text.startswith(f"   1  User-agent: *\n   2  Disallow: /{EVIL}\\u202e\\x1b[31m")
-    page.press("Escape", 27)
+    page.press("Escape")
     assert page.run(is_open) == 0
     assert page.problems == []
 
@@ -126,13 +129,7 @@ def test_on_paper_all_is_open(tmp_path, page):
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_site_is_beside_its_rule_or_under_it(tmp_path, page, width):
-    page.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=width,
-        height=800,
-        deviceScaleFactor=1,
-        mobile=width < 600,
-    )
+    page.resize(width, 800)
     page.open(written(tmp_path, many(8)))
     left, right = page.run(
         "['.site', '.beside'].map(name => document.querySelector(`#dropped td ${name}, #dropped td${name}`))"
@@ -146,12 +143,8 @@ def test_the_site_is_beside_its_rule_or_under_it(tmp_path, page, width):
 def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
     counts = many(8)
     counts.exempt.requests, counts.exempt.urls = 1, [EVIL]
-    counts.row("http://b.example").crawl_delay = {
-        "asked": 1.0,
-        "taken": None,
-        "field": EVIL,
-        "line": 1,
-    }
+    delay = {"asked": 1.0, "taken": None, "field": EVIL, "line": 1}
+    counts.row("http://b.example").crawl_delay = delay
     counts.usage.statements[EVIL, EVIL, "unknown"] = 1
     counts.usage.licenses[EVIL, f"javascript:{EVIL}"] = 1
     made = {"versions": {"Scrapy": EVIL}, "settings": {"REP_OVERRIDES": [{"reason": EVIL}]}}
@@ -174,13 +167,7 @@ def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
 def test_ten_thousand_origins_are_readable(tmp_path, page, width):
     path = written(tmp_path, many(10_000))
     assert path.stat().st_size < 1_000_000
-    page.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=width,
-        height=800,
-        deviceScaleFactor=1,
-        mobile=width < 600,
-    )
+    page.resize(width, 800)
     page.open(path)
     assert len(column(page, 0)) == 1000
     assert "And 9,001 more, of which" in page.run("document.body.innerText")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import json
 import logging
 import re
+import sys
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep import SettingsError
@@ -35,7 +34,6 @@ async def reported(web, path, **settings):
     return result, plain, failing, other
 
 
-@pytest_twisted.ensureDeferred
 async def test_json_has_all(web, tmp_path):
     path = tmp_path / "report.json"
     result, plain, failing, other = await reported(web, path)
@@ -49,12 +47,8 @@ async def test_json_has_all(web, tmp_path):
     assert mine["sha256"] == hashlib.sha256(RULES.encode()).hexdigest()
     assert report["texts"] == {mine["sha256"]: {"text": RULES, "left_out": 0}}
     assert re.fullmatch(ISO, mine["fetched"])
-    assert mine["crawl_delay"] == {
-        "asked": 0.01,
-        "taken": 0.01,
-        "field": "crawl-delay: 0.01",
-        "line": 3,
-    }
+    delay = {"asked": 0.01, "taken": 0.01, "field": "crawl-delay: 0.01", "line": 3}
+    assert mine["crawl_delay"] == delay
     assert re.fullmatch(ISO, down["unreachable_since"])
     assert (down["unreachable_cause"], down["unreachable_until"]) == ("status 503", None)
     assert report["reasons"] == {
@@ -78,17 +72,17 @@ async def test_json_has_all(web, tmp_path):
     assert f"robots.txt report: {path}" in result.messages(logging.INFO)
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_reports_what_would_be(web, tmp_path):
     page = tmp_path / "report.html"
     await reported(web, page, REP_DRY_RUN=True)
-    assert "All requests were sent" in page.read_text()
-    assert "Requests that would be dropped" in page.read_text()
-    assert "requests dropped" not in page.read_text()
-    assert "Where the built-in middleware decides differently" in page.read_text()
+    text = page.read_text()
+    assert "All requests were sent" in text
+    assert "Requests that would be dropped" in text
+    assert "requests dropped" not in text
+    assert "Where the built-in middleware decides differently" in text
+    assert "Usage preferences" not in text  # without purposes
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
     path = tmp_path / "report.json"
     settings = {"REP_UNREACHABLE_ACTION": "defer"}
@@ -105,7 +99,6 @@ async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
     assert rows[failing.url("")]["would_drop"] == 0
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_site_that_recovered_says_why_it_was_unreachable(web, tmp_path, clock):
     path = tmp_path / "report.json"
     site = web.site(answer(503), robots(RULES))
@@ -121,18 +114,16 @@ async def test_a_site_that_recovered_says_why_it_was_unreachable(web, tmp_path, 
     assert row["unreachable_since"] < row["unreachable_until"]
 
 
-PAGE = "<html><head><meta name='robots' content='nofollow, noindex'></head><body></body></html>"
+TAGS = "<html><head><meta name='robots' content='nofollow, noindex'></head><body></body></html>"
 
 
-@pytest_twisted.ensureDeferred
 async def test_tags_are_counted_and_links_not_followed_are_named(web, tmp_path):
     path = tmp_path / "report.json"
-    page = answer(200, PAGE, headers={"Content-Type": "text/html"})
-    site = web.site(robots(RULES), paths={"/tagged": [page]})
+    tagged = answer(200, TAGS, headers={"Content-Type": "text/html"})
+    site = web.site(robots(RULES), paths={"/tagged": [tagged]})
 
     def then(response):
-        if response.url.endswith("tagged"):
-            yield Request(site.url("/behind"))
+        return [site.url("/behind")] if response.url.endswith("tagged") else []
 
     await crawl(site.url("/tagged"), settings={"REP_REPORT": path}, then=then)
     report = json.loads(path.read_text())
@@ -142,11 +133,9 @@ async def test_tags_are_counted_and_links_not_followed_are_named(web, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["json", "html"])
-@pytest_twisted.ensureDeferred
 async def test_what_a_browser_is_kept_from_is_counted(web, tmp_path, ending):
     path = tmp_path / f"report.{ending}"
-    other = web.site(robots(""))
-    sources = page("/a.png", "/private/b.png", other.url("/c.png"))
+    sources = page("/a.png", "/private/b.png", web.site(robots("")).url("/c.png"))
     site = web.site(robots(RULES), paths={"/page": sources})
     await crawl(site.url("/page"), settings={**BROWSER, "REP_REPORT": path})
     if ending == "html":
@@ -162,15 +151,10 @@ USAGE = f"License: {LICENSE}\nUser-agent: *\nContent-Usage: train-ai=n, search=y
 
 
 @pytest.mark.parametrize("ending", ["json", "html"])
-@pytest_twisted.ensureDeferred
 async def test_preferences_about_use_have_a_section(web, tmp_path, ending):
     path = tmp_path / f"report.{ending}"
     site = web.site(robots(USAGE))
-    settings = {
-        "REP_REPORT": path,
-        "REP_PURPOSES": ["ai-training", "search"],
-        "REP_USAGE_ACTION": "drop-items",
-    }
+    settings = {"REP_REPORT": path, "REP_PURPOSES": ["ai-training", "search"]}
     await crawl(site.url("/a"), site.url("/b"), settings=settings)
     if ending == "html":
         assert "Usage preferences" in path.read_text()
@@ -190,17 +174,17 @@ async def test_preferences_about_use_have_a_section(web, tmp_path, ending):
 
 
 TDMREP = "/.well-known/tdmrep.json"
-RESERVED = '[{"location": "/", "tdm-reservation": 1}]'
+RESERVED = '{"location": "/", "tdm-reservation": 1}'
+CONTENT_USAGE = "content-usage: train-ai=n, search=y"
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("ending", ["json", "html"])
-@pytest_twisted.ensureDeferred
 async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending, dry_run):
     path = tmp_path / f"report.{ending}"
-    rules = robots("User-agent: *\nContent-Usage: train-ai=n, search=y\n")
+    rules = robots(f"User-agent: *\n{CONTENT_USAGE}\n")
     by_line, silent = web.site(rules), web.site(robots(""))
-    by_file = web.site(robots(""), paths={TDMREP: [answer(200, RESERVED)]})
+    by_file = web.site(robots(""), paths={TDMREP: [answer(200, f"[{RESERVED}]")]})
     settings = {
         "REP_REPORT": path,
         "REP_PURPOSES": ["search", "ai-training"],
@@ -212,31 +196,20 @@ async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending
     await crawl(*(site.url("/a") for site in (by_line, by_file, silent)), settings=settings)
     text = path.read_text()
     if ending == "html":
-        for said in ("content-usage: train-ai=n, search=y", by_file.url(TDMREP), "ai-training: d"):
+        for said in (CONTENT_USAGE, by_file.url(TDMREP), "ai-training: d"):
             assert said in text
         return
-    drops = json.loads(text)["drops"]
-    said = {drop["robotstxt_url"]: (drop["rule"], drop["line"], drop["cause"]) for drop in drops}
-    assert said == {
-        by_line.url("/robots.txt"): (
-            "content-usage: train-ai=n, search=y",
-            2,
-            "search: allow, ai-training: disallow",
-        ),
-        by_file.url(TDMREP): (
-            'tdmrep: {"location": "/", "tdm-reservation": 1}',
+    names = ("robotstxt_url", "rule", "line", "cause")
+    assert {tuple(map(drop.get, names)) for drop in json.loads(text)["drops"]} == {
+        (by_line.url("/robots.txt"), CONTENT_USAGE, 2, "search: allow, ai-training: disallow"),
+        (
+            by_file.url(TDMREP),
+            f"tdmrep: {RESERVED}",
             None,
             "search: unknown, ai-training: disallow",
         ),
-        silent.url("/robots.txt"): (None, None, "search: unknown, ai-training: unknown"),
+        (silent.url("/robots.txt"), None, None, "search: unknown, ai-training: unknown"),
     }
-
-
-@pytest_twisted.ensureDeferred
-async def test_without_purposes_the_page_has_no_such_section(web, tmp_path):
-    path = tmp_path / "report.html"
-    await crawl(web.site(robots(USAGE)).url("/a"), settings={"REP_REPORT": path})
-    assert "Usage preferences" not in path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -249,35 +222,24 @@ async def test_without_purposes_the_page_has_no_such_section(web, tmp_path):
         ("{tmp}/folder.html", "it can't be written: Is a directory"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_report_that_can_not_be_written_stops_the_crawl(web, tmp_path, path, says):
-    (tmp_path / "folder.json").mkdir()
-    (tmp_path / "folder.html").mkdir()
+    for ending in ("json", "html"):
+        (tmp_path / f"folder.{ending}").mkdir()
     site = web.site(robots(RULES))
-    if isinstance(path, str):
-        path = path.format(tmp=tmp_path)
+    path = path.format(tmp=tmp_path) if isinstance(path, str) else path
     with pytest.raises(SettingsError, match="REP_REPORT is ") as caught:
         await crawl(site.url("/"), settings={"REP_REPORT": path})
     assert says in str(caught.value)
     assert site.journal == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_html_without_jinja2_stops_the_crawl(web, tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def importing(name, *arguments):
-        if name == "scrapy_rep.extensions.report.page":
-            raise ImportError
-        return real(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
+    monkeypatch.setitem(sys.modules, "scrapy_rep.extensions.report.page", None)
     with pytest.raises(SettingsError, match=r"pip install scrapy-rep\[report\]"):
         await crawl(settings={"REP_REPORT": str(tmp_path / "report.html")})
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_report_that_fails_stops_no_crawl(web, tmp_path):
     site = web.site(robots(RULES))
     folder = tmp_path / "folder"

@@ -1,0 +1,116 @@
+"""The rows of a report, which are written as JSON. Times are strings, ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scrapy_rep.protocol.usage.statement import LICENSE
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.utils.text import without_credentials
+
+MAX_KINDS: Final = 1_000
+"""Maximum number of different statements, and of licenses, that are counted separately."""
+_BEYOND: Final = "(further ones)"
+
+
+@dataclass(slots=True)
+class OriginRow:
+    """The row of an origin: its robots.txt, and the numbers of its requests."""
+
+    origin: str
+    # How the last fetch of robots.txt ended.
+    outcome: str = "not asked for"
+    status: int | None = None
+    error: str | None = None
+    hops: int = 0
+    asked: str | None = None
+    # Numbers of fetches, and of those after which the text differed from the former text.
+    fetches: int = 0
+    changes: int = 0
+    # The text with the valid rules. Without a text, the size is that of the last response.
+    fetched: str | None = None
+    sha256: str | None = None
+    size: int = 0
+    truncated: bool = False
+    # Numbers of requests. Those that would be dropped were sent because of a dry run.
+    allowed: int = 0
+    dropped: int = 0
+    would_drop: int = 0
+    # The last outage; if ``unreachable_until`` is None, it has not ended.
+    unreachable_cause: str | None = None
+    unreachable_since: str | None = None
+    unreachable_until: str | None = None
+    crawl_delay: dict[str, Any] | None = None
+    """The delay in robots.txt (``asked``) and that of the download slot (``taken``, None if
+    DOWNLOAD_SLOTS has one), in seconds, and the ``field`` of robots.txt with its ``line``."""
+    # Number and seconds of pauses after 429 or 503.
+    back_offs: int = 0
+    back_off_seconds: float = 0.0
+    # Responses with which the site refused requests that robots.txt allows: their number, and the
+    # status of the last one with the headers that say why.
+    refused: int = 0
+    refusal: str | None = None
+
+
+@dataclass(slots=True)
+class RequestsRow:
+    """A number of requests with a sample of their URLs."""
+
+    common: dict[str, Any] = field(default_factory=dict)
+    """What the requests have in common, such as the rule that dropped them."""
+    requests: int = 0
+    urls: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.common, "requests": self.requests, "urls": self.urls}
+
+
+@dataclass
+class UsageCounts:
+    """Numbers of pages by their usage preferences.
+
+    A usage preference is a statement of a site about a use of its pages, such as training AI.
+    """
+
+    results: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Number of pages by declared purpose and result."""
+    statements: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Number of pages by source, label and value of a statement."""
+    licenses: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Number of pages by origin and URI of a license."""
+    refused: int = 0
+    """Number of pages for which a declared purpose is refused."""
+
+    def add(self, origin: str, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
+        """Count a page with the usage preferences ``usage``, judged with ``results``."""
+        self.results.update(results.items())
+        self.refused += refused
+        keys = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
+        uris = {without_credentials(s.raw) for s in usage.statements if s.source == LICENSE}
+        for key in keys:
+            _count_up_to_limit(self.statements, key, (_BEYOND, "", ""))
+        for uri in uris:
+            _count_up_to_limit(self.licenses, (origin, uri), (_BEYOND, ""))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values, the most frequent first."""
+        return {
+            "refused": self.refused,
+            "results": _rows(self.results, "purpose", "result"),
+            "statements": _rows(self.statements, "source", "label", "value"),
+            "licenses": _rows(self.licenses, "origin", "uri"),
+        }
+
+
+def _rows(counts: Counter[Any], *names: str) -> list[dict[str, Any]]:
+    return [
+        {**dict(zip(names, key, strict=True)), "pages": pages}
+        for key, pages in counts.most_common()
+    ]
+
+
+def _count_up_to_limit(counts: Counter[Any], key: Any, beyond: Any) -> None:
+    counts[key if key in counts or len(counts) < MAX_KINDS else beyond] += 1
