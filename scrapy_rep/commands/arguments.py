@@ -15,19 +15,21 @@ from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.lexer import whole_lines
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
 from scrapy_rep.utils.text import printable, without_credentials
 
 
-class Option(NamedTuple):
-    """An option of the command line."""
+class Option:
+    """An option of the command line, with the arguments of argparse's ``add_argument``.
 
-    flag: str
-    arguments: dict[str, Any]
-    """Arguments of argparse's ``add_argument``. No line of help may end with a colon, as Scrapy
-    would format it as a heading."""
+    No line of help may end with a colon, as Scrapy would format it as a heading.
+    """
+
+    def __init__(self, flag: str, **arguments: Any) -> None:
+        self.flag = flag
+        self.arguments = arguments
 
     def is_in(self, opts: argparse.Namespace) -> bool:
         """Return whether the option was given."""
@@ -64,53 +66,41 @@ def seconds(text: str) -> float:
 
 AGENT: Final = Option(
     "--agent",
-    {
-        "metavar": "TOKEN",
-        "type": _tokens,
-        "help": "product token or User-Agent of the crawler, instead of that of the settings",
-    },
+    metavar="TOKEN",
+    type=_tokens,
+    help="product token or User-Agent of the crawler, instead of that of the settings",
 )
 OTHER_AGENT: Final = Option(
     "--other-agent",
-    {
-        "metavar": "TOKEN",
-        "type": _tokens,
-        "help": "also show what changes for this product token or User-Agent",
-    },
+    metavar="TOKEN",
+    type=_tokens,
+    help="also show what changes for this product token or User-Agent",
 )
 FILE: Final = Option(
     "--file",
-    {
-        "metavar": "FILE",
-        "help": "read the rules from FILE, or standard input (-), not from the site",
-    },
+    metavar="FILE",
+    help="read the rules from FILE, or standard input (-), not from the site",
 )
 URLS_FROM: Final = Option(
     "--urls-from",
-    {
-        "metavar": "FILE",
-        "help": "read URLs from FILE, or standard input (-), one per line; lines that start with "
-        "# are comments",
-    },
+    metavar="FILE",
+    help="read URLs from FILE, or standard input (-), one per line; lines that start with "
+    "# are comments",
 )
 PURPOSE: Final = Option(
     "--purpose",
-    {
-        "metavar": "PURPOSE",
-        "action": "append",
-        "choices": PURPOSES,
-        "default": [],
-        "help": f"also show the result for this purpose ({', '.join(PURPOSES)})",
-    },
+    metavar="PURPOSE",
+    action="append",
+    choices=PURPOSES,
+    default=[],
+    help=f"also show the result for this purpose ({', '.join(PURPOSES)})",
 )
 FRESH: Final = Option(
     "--fresh",
-    {
-        "action": "store_true",
-        "help": "fetch robots.txt even if it is stored; the store is not changed",
-    },
+    action="store_true",
+    help="fetch robots.txt even if it is stored; the store is not changed",
 )
-JSON: Final = Option("--json", {"action": "store_true", "help": "print JSON"})
+JSON: Final = Option("--json", action="store_true", help="print JSON")
 
 
 def usage_error(message: str) -> UsageError:
@@ -125,10 +115,10 @@ def only_argument(args: list[str], usage: str) -> str:
     return args[0]
 
 
-def origin_of_argument(url: str) -> Origin:
-    """Return the origin of ``url``. Raises UsageError if it has none."""
+def check_url(url: str) -> None:
+    """Raise UsageError if ``url`` has no origin."""
     try:
-        return origin_of(url)
+        origin_of(url)
     except ValueError as error:
         raise usage_error(invalid_url_text(url, error)) from None
 

@@ -6,7 +6,8 @@ import argparse
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from difflib import unified_diff
 from random import random
 from time import time
@@ -37,7 +38,7 @@ from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores import registry
-from scrapy_rep.stores.base import BareStore, RecordAndLease, StoreError
+from scrapy_rep.stores.base import BareStore, StoreError
 from scrapy_rep.utils.text import counted, printable
 
 _AT_A_TIME: Final = 50
@@ -49,18 +50,17 @@ _MAX_DIFF: Final = 2_000
 def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Run the action that ``args`` begins with, such as ``list``."""
     options = runner.options
-    action, arguments = (args[0] if args else ""), args[1:]
-    if action not in ACTIONS:
-        got = f" (got: {action!a})" if args else ""
-        actions = ", ".join(f"{name} ORIGIN" if name in _OF_ORIGIN else name for name in ACTIONS)
-        raise usage_error(f"cache requires an action, one of: {actions}{got}")
-    if action in _OF_ALL and arguments:
-        raise usage_error(f"cache {action} takes no arguments")
-    if action in _OF_ORIGIN and len(arguments) != 1:
-        raise usage_error(f"cache {action} takes one origin")
-    if action in _CHANGING and unknown_settings(runner.settings):
-        raise usage_error(f"cache {action} takes no unknown settings: nothing was changed")
-    file = _file_of(arguments[0]) if arguments else None
+    name, arguments = (args[0] if args else ""), args[1:]
+    if name not in ACTIONS:
+        got = f" (got: {name!a})" if args else ""
+        forms = ", ".join(f"{each} ORIGIN" if each in _OF_ORIGIN else each for each in ACTIONS)
+        raise usage_error(f"cache requires an action, one of: {forms}{got}")
+    if len(arguments) != (1 if name in _OF_ORIGIN else 0):
+        takes = "one origin" if name in _OF_ORIGIN else "no arguments"
+        raise usage_error(f"cache {name} takes {takes}")
+    if name in _CHANGING and unknown_settings(runner.settings):
+        raise usage_error(f"cache {name} takes no unknown settings: nothing was changed")
+    files = [_file_of(text) for text in arguments]
     if not registry.is_persistent(options.store):
         raise usage_error(
             "REP_STORE is memory://, and nothing of that outlives a process"
@@ -69,17 +69,15 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
             "of crawls in this directory"
         )
     path = registry.path_of(options.store)
-    if action != "refresh" and path is not None and not path.exists():
+    if name != "refresh" and path is not None and not path.exists():
         print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)
-        return EXIT_OK if file is None else EXIT_NO
+        return EXIT_NO if files else EXIT_OK
 
     async def in_crawl(crawler: Crawler) -> int:
         store = registry.make_unguarded_store(options.store_config, deletes_damaged=False)
-        actions = _Actions(crawler, options, store, as_json=opts.json)
+        actions = _Actions(crawler, options, store, opts.json)
         try:
-            if file is None:
-                return await _OF_ALL[action](actions)
-            return await _OF_ORIGIN[action](actions, file)
+            return await ACTIONS[name](actions, *files)
         except StoreError as error:
             print(f"{actions.name}: {printable(str(error))}", file=sys.stderr)
             return EXIT_UNKNOWN
@@ -90,17 +88,18 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     return status
 
 
+@dataclass
 class _Actions:
     """The actions of the command. Each method prints its result and returns the exit status."""
 
-    def __init__(
-        self, crawler: Crawler, options: Options, store: BareStore, *, as_json: bool
-    ) -> None:
-        self._crawler = crawler
-        self._options = options
-        self._store = store
-        self._as_json = as_json
-        self.name: str = registry.display_name(options.store)
+    _crawler: Crawler
+    _options: Options
+    _store: BareStore
+    _as_json: bool
+
+    @property
+    def name(self) -> str:
+        return registry.display_name(self._options.store)
 
     async def list_all(self) -> int:
         count = 0
@@ -184,18 +183,19 @@ class _Actions:
 
     async def _records(self) -> AsyncIterator[tuple[str, Record | None]]:
         """Yield all keys in the store, each with its record; None if that can't be decoded."""
-        origins: list[str] = []
-        async for origin in self._store.scan_keys():
-            origins.append(origin)
-            if len(origins) == _AT_A_TIME:
-                for each, found in zip(origins, await self._get(origins), strict=True):
-                    yield each, found.record
-                origins.clear()
-        for each, found in zip(origins, await self._get(origins), strict=True):
-            yield each, found.record
+        keys: list[str] = []
+        async for key in self._store.scan_keys():
+            keys.append(key)
+            if len(keys) == _AT_A_TIME:
+                for each in await self._read(keys):
+                    yield each
+                keys.clear()
+        for each in await self._read(keys):
+            yield each
 
-    async def _get(self, origins: list[str]) -> list[RecordAndLease]:
-        return await gather(map(self._store.get, origins))
+    async def _read(self, keys: list[str]) -> list[tuple[str, Record | None]]:
+        found = await gather(map(self._store.get, keys))
+        return [(key, each.record) for key, each in zip(keys, found, strict=True)]
 
     def _dict(self, record: Record) -> dict[str, Any]:
         return record_text.as_dict(record, self._options, time())
@@ -208,10 +208,15 @@ class _Actions:
         return EXIT_NO
 
 
-_OF_ALL: Final = {"list": _Actions.list_all, "prune": _Actions.prune}
-_OF_ORIGIN: Final = {"show": _Actions.show, "refresh": _Actions.refresh, "drop": _Actions.drop}
+ACTIONS: Final[dict[str, Callable[..., Awaitable[int]]]] = {
+    "list": _Actions.list_all,
+    "show": _Actions.show,
+    "refresh": _Actions.refresh,
+    "drop": _Actions.drop,
+    "prune": _Actions.prune,
+}
+_OF_ORIGIN: Final = {"show", "refresh", "drop"}
 _CHANGING: Final = {"refresh", "drop", "prune"}
-ACTIONS: Final = ("list", "show", "refresh", "drop", "prune")
 CACHE: Final = Subcommand(
     "cache",
     f"{'|'.join(ACTIONS)} ...",

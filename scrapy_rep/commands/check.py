@@ -26,12 +26,10 @@ from scrapy_rep.commands.arguments import (
 )
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import Progress, describe_age, exit_status_of, word_of
-from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import Judgement, describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, without_credentials
 
@@ -56,24 +54,28 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         raise usage_error("check requires URLs")
     started = time()
 
-    def show(url: str, result: _Result) -> None:
+    def show(url: str, result: _Result) -> _Result:
         print(_result_line(url, result, started, as_json=opts.json), flush=True)
+        return result
 
     if opts.file:
-        tokens, spellings = runner.tokens_and_spellings()
         body = read_robotstxt(opts.file, runner.options.max_size)
-        rules = RobotsTxt.parse(body).rules_for(*tokens)
-        name = displayed_name(opts.file)
-        found = [_Result(_verdict_of(rules, url, name, spellings)) for url in urls]
-        for url, result in zip(urls, found, strict=True):
-            show(url, result)
+        decide = runner.decider_of_file(body, displayed_name(opts.file))
+        found = [show(url, _result_by_file(decide, url)) for url in urls]
     else:
         found = runner.run(lambda crawler: _check_urls(crawler, urls, show))
     return max(exit_status_of(result.verdict) for result in found)
 
 
+def _result_by_file(decide: Callable[[str], tuple[Verdict, Decision]], url: str) -> _Result:
+    try:
+        return _Result(decide(url)[0])
+    except ValueError as error:
+        return _Result(error)
+
+
 async def _check_urls(
-    crawler: Crawler, urls: list[str], show: Callable[[str, _Result], None]
+    crawler: Crawler, urls: list[str], show: Callable[[str, _Result], _Result]
 ) -> list[_Result]:
     """Return the results for ``urls``. Their robots.txt files are looked up at the same time.
 
@@ -87,8 +89,8 @@ async def _check_urls(
         nonlocal done
         found = await find(url)
         progress.clear()
-        show(url, found)
         done += 1
+        show(url, found)
         progress.update(done)
         return found
 
@@ -107,32 +109,23 @@ async def _check_urls(
     return await gather(map(check, urls))
 
 
-def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
-    """Return the verdict of the ``rules`` in the file ``name``; the error of an invalid URL."""
-    try:
-        origin_of(url)
-    except ValueError as error:
-        return error
-    return verdict_of_rules(rules, url, spellings)._replace(robotstxt_url=name)
-
-
 def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:
     """Return the line to print for a result, as text or JSON.
 
     ``started`` is when the command began: a robots.txt that was fetched earlier is from the store.
     """
     verdict, fetched_at, usage = result
-    remembered = None if fetched_at is None else fetched_at < started
     line = f"{word_of(exit_status_of(verdict), 10)}  {printable(without_credentials(url))}"
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
         return f"{line}  {printable(str(verdict))}{hint_for(url)}"
+    is_from_store = None if fetched_at is None else fetched_at < started
     if as_json:
-        return json.dumps({"url": url, **verdict.as_dict(), "from_store": remembered})
+        return json.dumps({"url": url, **verdict.as_dict(), "from_store": is_from_store})
     how = ""
     if fetched_at is not None:
-        how = f", fetched {describe_age(time() - fetched_at) if remembered else 'just now'}"
+        how = f", fetched {describe_age(time() - fetched_at) if is_from_store else 'just now'}"
     return f"{line}  {printable(describe_decision(verdict, usage))}{how}"
 
 

@@ -18,18 +18,14 @@ from scrapy_rep.commands.arguments import (
     JSON,
     Option,
     Subcommand,
+    check_url,
     only_argument,
-    origin_of_argument,
     usage_error,
 )
 from scrapy_rep.commands.spider import CoroutineRunner
-from scrapy_rep.commands.terminal import (
-    EXIT_NO,
-    EXIT_OK,
-    EXIT_UNKNOWN,
-    coloured,
-)
-from scrapy_rep.extensions.evidence.reader import DAMAGE, Found, find_lines
+from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
+from scrapy_rep.extensions.evidence.formats import find_lines
+from scrapy_rep.extensions.evidence.parts import DAMAGE, Found
 from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -46,25 +42,23 @@ def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> 
     if not opts.evidence:
         raise usage_error("evidence requires --in PATH")
     path = Path(opts.evidence)
-    origin_of_argument(url)
+    check_url(url)
     url = Request(without_credentials(url)).url
     try:
         found, damaged = find_lines(path, url)
-    except ImportError:
-        print(f"{path}: WARC takes warcio: pip install scrapy-rep[warc]", file=sys.stderr)
-        return EXIT_UNKNOWN
-    except OSError as error:
-        print(f"{path}: {error.strerror}", file=sys.stderr)
+    except (ImportError, OSError) as error:
+        needed = "WARC takes warcio: pip install scrapy-rep[warc]"
+        why = error.strerror if isinstance(error, OSError) else needed
+        print(f"{path}: {why}", file=sys.stderr)
         return EXIT_UNKNOWN
     if not found and not damaged:
         print(f"{path}: nothing was written of {printable(url)}", file=sys.stderr)
         return EXIT_NO
     for each in found:
-        text = _format(each, as_json=opts.json)
-        if text is None:
+        try:
+            print(_format(each, as_json=opts.json))
+        except DAMAGE:  # noqa: PERF203 - there are few lines
             damaged.add(each.part)
-        else:
-            print(text)
     for part in sorted(damaged):
         print(f"{part}: damaged, and read only in part", file=sys.stderr)
     if damaged:
@@ -73,17 +67,12 @@ def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> 
     return EXIT_NO if decisions[-1:] == ["disallowed"] else EXIT_OK
 
 
-def _format(found: Found, *, as_json: bool) -> str | None:
-    """Return the text to print for a line of evidence; None if the line is damaged."""
-    try:
-        text = "\n".join(_as_text(found))
-        return _as_json(found) if as_json else text
-    except DAMAGE:
-        return None
-
-
-def _as_json(found: Found) -> str:
-    return json.dumps({**found.values, "text": _deciding_line(found)})
+def _format(found: Found, *, as_json: bool) -> str:
+    """Return the text to print for a line of evidence. Raises an error if the line is damaged."""
+    lines = _as_text(found)
+    if as_json:
+        return json.dumps({**found.values, "text": _deciding_line(found)})
+    return "\n".join(lines)
 
 
 def _as_text(found: Found) -> list[str]:
@@ -179,11 +168,9 @@ EVIDENCE: Final = Subcommand(
     (
         Option(
             "--in",
-            {
-                "dest": "evidence",
-                "metavar": "PATH",
-                "help": "the path that REP_EVIDENCE was set to",
-            },
+            dest="evidence",
+            metavar="PATH",
+            help="the path that REP_EVIDENCE was set to",
         ),
         JSON,
     ),

@@ -21,19 +21,16 @@ from scrapy_rep.commands.arguments import (
     JSON,
     PURPOSE,
     Subcommand,
+    check_url,
     displayed_name,
     only_argument,
-    origin_of_argument,
     read_robotstxt,
 )
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.commands.terminal import exit_status_of, section, word_of
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.spellings import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
-from scrapy_rep.protocol.explain import Explanation
-from scrapy_rep.protocol.explain import explain as explained
-from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.explain import Explanation, explain
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.record import Record
@@ -69,22 +66,19 @@ class _Explained:
 
     def explanation(self, options: Options) -> Explanation | None:
         """Return the group and the rules that apply to the URL; None if no rules apply."""
-        _, target, tokens, _, _, override, _ = self.decision
-        if self.body is not None:
-            return explained(self.body, target, *tokens)
-        if override is not None and override.path is not None:
-            return explained(override.body, target, *tokens)
-        if self.record is None or (override is not None and not override.tokens):
-            return None
-        access = options.policy.access(self.record, time())
-        if access.grant is not Grant.RULES or access.copy is None:
-            return None
-        return explained(access.copy.body, target, *tokens)
+        body, override = self.body, self.decision.override
+        if body is None and override is not None and override.path is not None:
+            body = override.body
+        elif body is None and self.record is not None and (override is None or override.tokens):
+            access = options.policy.access(self.record, time())
+            if access.grant is Grant.RULES and access.copy is not None:
+                body = access.copy.body
+        return None if body is None else explain(body, self.decision.target, *self.decision.tokens)
 
 
 def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     url = without_credentials(only_argument(args, "explain takes one URL"))
-    origin_of_argument(url)
+    check_url(url)
     started = time()
     # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
@@ -96,20 +90,16 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
         record, back_off = await robots.record(url), await robots.back_off(url)
         return _Explained(url, verdict, decision, record, usage, started, back_off)
 
-    got = _explain_by_file(url, opts.file, runner) if opts.file else runner.run(in_crawl)
+    if opts.file:
+        body = read_robotstxt(opts.file, runner.options.max_size)
+        verdict, decision = runner.decider_of_file(body, displayed_name(opts.file))(url)
+        usage = RobotsTxt.parse(body).usage(url, *decision.tokens)
+        got = _Explained(url, verdict, decision, None, usage, started, body=body)
+    else:
+        got = runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
     print(show(got, runner.options, opts.purpose))
     return exit_status_of(got.verdict)
-
-
-def _explain_by_file(url: str, path: str, runner: CoroutineRunner) -> _Explained:
-    tokens, spellings = runner.tokens_and_spellings()
-    body = read_robotstxt(path, runner.options.max_size)
-    robots = RobotsTxt.parse(body)
-    verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
-    verdict = verdict._replace(robotstxt_url=displayed_name(path))
-    decision = Decision(origin_of(url), target_of(url), tokens, verdict)
-    return _Explained(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
 
 
 def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
@@ -134,14 +124,9 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         "robotstxt": None,
     }
     if explanation is not None:
-        result["group"] = (
-            None
-            if explanation.group is None
-            else {
-                "token": explanation.token,
-                "lines": [agent.line for agent in explanation.group.agents],
-            }
-        )
+        if explanation.group is not None:
+            numbers = [agent.line for agent in explanation.group.agents]
+            result["group"] = {"token": explanation.token, "lines": numbers}
         result["matching"] = [
             {"rule": str(rule), "length": len(rule.pattern), "line": rule.line}
             for rule in explanation.matching

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any, Final
@@ -45,7 +46,7 @@ class Forecast:
         self._unreachable: Counter[Origin] = Counter()
         self._outages: dict[Origin, Verdict] = {}
 
-    def add(self, decision: Decision, slot: str, delay: float, delay_from: str = "") -> None:
+    def add(self, decision: Decision, slot: str, delay: float, delay_from: str) -> None:
         """Count a page. Its download slot is ``slot``, with ``delay`` seconds between requests."""
         verdict, origin = decision.verdict, decision.origin
         if verdict is None or origin is None:
@@ -79,10 +80,14 @@ class Forecast:
             "origins": len(self._origins),
             "slowest": [row for row in slowest if row["seconds"]],
             "unreachable_origins": [
-                {"origin": str(origin), "urls": urls, **_outage_row(self._outages[origin])}
-                for origin, urls in self._unreachable.most_common()
+                self._outage_row(origin, urls) for origin, urls in self._unreachable.most_common()
             ],
         }
+
+    def _outage_row(self, origin: Origin, urls: int) -> dict[str, Any]:
+        values = self._outages[origin].as_dict()
+        cause = values["cause"] or values["reason"]
+        return {"origin": str(origin), "urls": urls, "cause": cause, "next_try": values["next_try"]}
 
     def _seconds_of(self, origins: dict[Origin, _Pages]) -> float:
         delay = max(pages.delay for pages in origins.values())
@@ -101,19 +106,12 @@ class Forecast:
         }
 
 
-def _outage_row(verdict: Verdict) -> dict[str, Any]:
-    values = verdict.as_dict()
-    return {"cause": values["cause"] or values["reason"], "next_try": values["next_try"]}
-
-
 def limit_of_argument(text: str) -> tuple[str, float]:
     """Return the name and the number in the value of --fail-if, such as ``disallowed=10%``."""
     name, _, value = text.partition("=")
     if (name == "hours") != value.endswith("%") and name in {"hours", *_SHARES}:
-        try:
+        with suppress(argparse.ArgumentTypeError):
             return name, seconds(value.removesuffix("%"))
-        except argparse.ArgumentTypeError:
-            pass
     raise argparse.ArgumentTypeError(
         f"must be a maximum, such as disallowed=10%, unreachable=0% or hours=8, not {text!a}"
     )
@@ -157,14 +155,10 @@ def lines_of(result: dict[str, Any]) -> list[str]:
             lines.append(f"  {pages:>10}  {each['origin']}  {printable(each['cause'])}")
         if len(outages) > _MAX_UNREACHABLE:
             lines.append(f"  and {len(outages) - _MAX_UNREACHABLE:,} more (--json has all)")
-    if "with_delay" in result:
-        other = result["with_delay"]
-        lines += [
-            "",
-            f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {_describe_seconds(other)}",
-        ]
-    if "with_agent" in result:
-        other = result["with_agent"]
+    if other := result.get("with_delay"):
+        least = _describe_seconds(other)
+        lines += ["", f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {least}"]
+    if other := result.get("with_agent"):
         counts = ", ".join(f"{name} {other[name]:,}" for name in always[1:])
         name = printable(other["agent"])
         lines += ["", f"as {name}: {counts}, at least {_describe_seconds(other)}"]

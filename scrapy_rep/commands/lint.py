@@ -12,9 +12,9 @@ from scrapy_rep.commands.arguments import (
     FRESH,
     JSON,
     Subcommand,
+    check_url,
     displayed_name,
     only_argument,
-    origin_of_argument,
     read_file,
 )
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
@@ -33,7 +33,7 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
-        origin_of_argument(source)
+        check_url(source)
         record = runner.run(lambda crawler: _record(robots_of(crawler), source))
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {record_text.result_of_fetch(record.last.evidence)}"
@@ -70,17 +70,15 @@ def _as_text(source: str, result: Lint) -> str:
     """Return the lines of the file and their meanings as text, with findings below their lines."""
     findings: dict[int | None, list[str]] = {}
     for finding in result.findings:
-        findings.setdefault(finding.line, []).append(printable(finding.text))
-    lines = [coloured("heading", printable(source))]
-    lines += [f"        {coloured('finding', f'! {text}')}" for text in findings.get(None, [])]
+        text = coloured("finding", f"! {printable(finding.text)}")
+        findings.setdefault(finding.line, []).append(f"        {text}")
+    lines = [coloured("heading", printable(source)), *findings.get(None, [])]
     width = min(_WIDTH, max((len(printable(r.raw)) for r in result.readings), default=0))
     for reading in result.readings:
         raw = short(printable(reading.raw), width)
         taken_for = short(printable(reading.taken_for), _WIDTH)
         lines.append(f"{reading.line:6}  {raw:{width}}  {taken_for}".rstrip())
-        lines += [
-            f"        {coloured('finding', f'! {text}')}" for text in findings.get(reading.line, [])
-        ]
+        lines += findings.get(reading.line, [])
     lines.append(f"{counted(len(result.readings), 'line')}, findings: {len(result.findings)}")
     return "\n".join(lines)
 

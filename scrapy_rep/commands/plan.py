@@ -38,21 +38,10 @@ from scrapy_rep.commands.arguments import (
     urls_in,
     usage_error,
 )
-from scrapy_rep.commands.forecast import (
-    Forecast,
-    decided,
-    excess,
-    limit_of_argument,
-    lines_of,
-)
+from scrapy_rep.commands.forecast import Forecast, decided, excess, limit_of_argument, lines_of
 from scrapy_rep.commands.sitemaps import Sitemaps
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
-from scrapy_rep.commands.terminal import (
-    EXIT_NO,
-    EXIT_OK,
-    EXIT_UNKNOWN,
-    Progress,
-)
+from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, Progress
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin, origin_of
@@ -129,17 +118,14 @@ class _Plan:
 
     def __init__(self, crawler: Crawler, opts: argparse.Namespace, runner: CoroutineRunner) -> None:
         self._crawler = crawler
+        self._opts = opts
         self._robots = robots_of(crawler)
         self._decider = self._robots.decider
         self._delays = DelayLimits(crawler, runner.options)
         self._forecast = Forecast()
-        self._seconds: float | None = opts.delay
-        self._slower = None if opts.delay is None else Forecast()
-        self._agent: str | None = opts.other_agent
+        self._slower = Forecast()
+        self._other = Forecast()
         self._tokens = tokens_of_setting(opts.other_agent) if opts.other_agent else ()
-        self._other = Forecast() if opts.other_agent else None
-        self._sitemaps = Sitemaps(crawler, self._warn) if opts.sitemaps else None
-        self._path: str | None = opts.urls_from
         self._progress = Progress(1)  # which is not shown
         self._closing = False
         self._urls = self._invalid = self._warnings = self._done = 0
@@ -153,8 +139,8 @@ class _Plan:
         Raises CrawlClosingError if the crawl closes before all URLs are counted.
         """
         reader = Workers("plan")
-        count = await reader.call(partial(_number_of_urls, self._path))
-        is_known = count is not None and self._sitemaps is None
+        count = await reader.call(partial(_number_of_urls, self._opts.urls_from))
+        is_known = count is not None and not self._opts.sitemaps
         self._progress = Progress(len(urls) + (count or 0) if is_known else None)
         for url in urls:
             await self._add_url(url)
@@ -166,9 +152,9 @@ class _Plan:
                 self._progress.update(self._done)
         await reader.stop()
         await self._wait_until_counted()
-        if self._sitemaps is not None:
-            origins = iter(list(self._origins))
-            await gather(self._read_sitemaps(origins) for _ in range(_SITEMAPS_AT_A_TIME))
+        if self._opts.sitemaps:
+            sitemaps, origins = Sitemaps(self._crawler, self._warn), iter(list(self._origins))
+            await gather(self._read(sitemaps, origins) for _ in range(_SITEMAPS_AT_A_TIME))
             await self._wait_until_counted()
 
     async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
@@ -190,7 +176,7 @@ class _Plan:
             self._done += 1
             self._warn(invalid_url_text(url, error, hint_for(url)))
             return
-        if self._sitemaps is not None and not from_sitemap:
+        if not from_sitemap:
             self._origins[origin] = None
         if decision is not None and self._has_verdicts(decision) and origin not in self._waiting:
             await self._count_page(request, decision)
@@ -206,7 +192,7 @@ class _Plan:
 
     def _has_verdicts(self, decision: Decision) -> bool:
         verdict, entry = decision.verdict, decision.entry
-        if verdict is None or self._other is None or entry is None:
+        if verdict is None or not self._tokens or entry is None:
             return verdict is not None
         return entry.verdict(decision.target, self._tokens) is not None
 
@@ -238,34 +224,30 @@ class _Plan:
             raise CrawlClosingError
 
     async def _count_page(self, request: Request, decision: Decision) -> None:
-        name = slot_name(self._crawler, request)
-        self._forecast.add(decision, name, *self._delay_of(decision, name))
-        if self._slower is not None:
-            self._slower.add(decision, name, *self._delay_of(decision, name, self._seconds))
-        if self._other is not None:
+        slot = slot_name(self._crawler, request)
+        self._add(self._forecast, decision, slot)
+        if self._opts.delay is not None:
+            self._add(self._slower, decision, slot, self._opts.delay)
+        if self._tokens:
             other = await self._decider.decision_with_tokens(self._tokens, request, decision)
-            self._other.add(other, name, *self._delay_of(other, name))
+            self._add(self._other, other, slot)
         self._done += 1
 
-    def _delay_of(
-        self, decision: Decision, slot: str, seconds: float | None = None
-    ) -> tuple[float, str]:
-        """Return the seconds between two pages, and what sets them.
-
-        ``seconds`` is used in place of DOWNLOAD_DELAY.
-        """
-        own = configured_delay(self._crawler, slot, seconds)
-        delay = self._delays.seconds_before(decision)
-        if delay > own:
-            return delay, self._delays.source_of(decision)
+    def _add(
+        self, forecast: Forecast, decision: Decision, slot: str, seconds: float | None = None
+    ) -> None:
+        """Add a page to ``forecast``. ``seconds`` is used in place of DOWNLOAD_DELAY."""
+        delay = configured_delay(self._crawler, slot, seconds)
         of_slot = slot in self._delays.hosts_with_own_delay
-        return own, "DOWNLOAD_SLOTS" if of_slot else "DOWNLOAD_DELAY"
+        delay_from = "DOWNLOAD_SLOTS" if of_slot else "DOWNLOAD_DELAY"
+        if (asked := self._delays.seconds_before(decision)) > delay:
+            delay, delay_from = asked, self._delays.source_of(decision)
+        forecast.add(decision, slot, delay, delay_from)
 
-    async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
+    async def _read(self, sitemaps: Sitemaps, origins: Iterator[Origin]) -> None:
         for origin in origins:
-            named = await self._robots.sitemaps(origin.robotstxt_url)
-            if self._sitemaps is not None and named:
-                async for url in self._sitemaps.urls(named, origin.robotstxt_url):
+            if named := await self._robots.sitemaps(origin.robotstxt_url):
+                async for url in sitemaps.urls(named, origin.robotstxt_url):
                     await self._add_url(url, from_sitemap=True)
 
     def _warn(self, text: str) -> None:
@@ -287,11 +269,11 @@ class _Plan:
             "pending": self._urls - self._done,
             "complete": complete and self._done == self._urls,
         }
-        if self._slower is not None:
+        if self._opts.delay is not None:
             seconds = self._slower.totals()["seconds"]
-            result["with_delay"] = {"delay": self._seconds, "seconds": seconds}
-        if self._other is not None:
-            result["with_agent"] = {"agent": self._agent, **self._other.totals()}
+            result["with_delay"] = {"delay": self._opts.delay, "seconds": seconds}
+        if self._tokens:
+            result["with_agent"] = {"agent": self._opts.other_agent, **self._other.totals()}
         return result
 
 
@@ -305,30 +287,24 @@ PLAN: Final = Subcommand(
         PURPOSE,
         Option(
             "--delay",
-            {
-                "metavar": "SECONDS",
-                "type": seconds,
-                "help": "also show what changes with this DOWNLOAD_DELAY",
-            },
+            metavar="SECONDS",
+            type=seconds,
+            help="also show what changes with this DOWNLOAD_DELAY",
         ),
         OTHER_AGENT,
         Option(
             "--sitemaps",
-            {
-                "action": "store_true",
-                "help": "also count the URLs in the sitemaps that robots.txt names",
-            },
+            action="store_true",
+            help="also count the URLs in the sitemaps that robots.txt names",
         ),
         Option(
             "--fail-if",
-            {
-                "metavar": "LIMIT",
-                "action": "append",
-                "type": limit_of_argument,
-                "default": [],
-                "help": "exit with status 1 if more than disallowed=PERCENT%% or "
-                "unreachable=PERCENT%% of the URLs are, or if it takes more than hours=NUMBER",
-            },
+            metavar="LIMIT",
+            action="append",
+            type=limit_of_argument,
+            default=[],
+            help="exit with status 1 if more than disallowed=PERCENT%% or "
+            "unreachable=PERCENT%% of the URLs are, or if it takes more than hours=NUMBER",
         ),
         FRESH,
         JSON,

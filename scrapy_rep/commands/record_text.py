@@ -73,25 +73,26 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
     )
     if record.next_try is not None:
         lines.append(f"next try not before {utc_time_text(record.next_try)}")
+    lines.append(_describe_prospect(record, options))
+    return lines
+
+
+def _describe_prospect(record: Record, options: Options) -> str:
+    """Return what happens if an unreachable file stays unreachable."""
+    copy = record.copy
     if not record.of_origin:
-        lines.append("not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER")
-        return lines
-    if record.copy is None and not record.file.is_robotstxt:
-        lines.append("until then it is unknown what it reserves")
-        return lines
-    if record.copy is not None and options.policy.was_cut_by_lower_limit(record.copy):
-        lines.append("the last good copy was cut below REP_MAX_SIZE: it is not used")
-        return lines
-    if record.copy is None:
-        after, then = (
-            options.unreachable_allow_after,
-            "everything is allowed, because there is no copy",
-        )
+        return "not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER"
+    if copy is None and not record.file.is_robotstxt:
+        return "until then it is unknown what it reserves"
+    if copy is None:
+        after = options.unreachable_allow_after
+        then = "everything is allowed, because there is no copy"
+    elif options.policy.was_cut_by_lower_limit(copy):
+        return "the last good copy was cut below REP_MAX_SIZE: it is not used"
     else:
         after, then = options.unreachable_stale_after, "the last good copy is used"
-    opened = evidence.at + max(0.0, after - record.unreachable_for)
-    lines.append(f"if all tries fail until {utc_time_text(opened)}, {then}")
-    return lines
+    opened = record.last.evidence.at + max(0.0, after - record.unreachable_for)
+    return f"if all tries fail until {utc_time_text(opened)}, {then}"
 
 
 def result_of_fetch(evidence: Evidence) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
 from time import time
 from typing import Any, TypeVar
 
@@ -12,10 +13,14 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
-from scrapy_rep.decision.spellings import Spellings
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.overrides import Overrides
+from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 
@@ -27,7 +32,7 @@ T = TypeVar("T")
 class CommandSpider(Spider):
     """A spider without requests, which awaits ``function`` and appends the result to ``results``.
 
-    BrokenPipeError and UsageError are appended, too.
+    BrokenPipeError and UsageError are appended, too. If the crawl closes early, nothing is.
     """
 
     name = "robots"
@@ -39,12 +44,11 @@ class CommandSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Await the function. Nothing is yielded."""
-        try:
-            self._results.append(await self._function(self.crawler))
-        except CrawlClosingError:
-            pass  # there is no result: CoroutineRunner.run raises CrawlClosingError
-        except (BrokenPipeError, UsageError) as error:
-            self._results.append(error)
+        with suppress(CrawlClosingError):
+            try:
+                self._results.append(await self._function(self.crawler))
+            except (BrokenPipeError, UsageError) as error:
+                self._results.append(error)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request
@@ -79,13 +83,21 @@ class CoroutineRunner:
             raise results[0]
         return results[0]
 
-    def tokens_and_spellings(self) -> tuple[tuple[str, ...], Spellings]:
-        """Return the product tokens of the crawler, and the spellings of URLs. No crawl is run.
+    def decider_of_file(self, body: bytes, name: str) -> Callable[[str], tuple[Verdict, Decision]]:
+        """Return a function that decides on a URL by the robots.txt ``body``. No crawl is run.
 
-        Spellings are the forms in which download handlers may send a URL.
+        It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file.
         """
         crawler = self._process.create_crawler(CommandSpider)
-        return ProductTokens.of_crawl(crawler, self.options).default(), Spellings(self.settings)
+        tokens = ProductTokens.of_crawl(crawler, self.options).default()
+        rules, spellings = RobotsTxt.parse(body).rules_for(*tokens), Spellings(self.settings)
+
+        def decide(url: str) -> tuple[Verdict, Decision]:
+            origin = origin_of(url)
+            verdict = verdict_of_rules(rules, url, spellings)._replace(robotstxt_url=name)
+            return verdict, Decision(origin, target_of(url), tokens, verdict)
+
+        return decide
 
 
 def robots_of(crawler: Crawler) -> Robots:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
@@ -68,12 +67,11 @@ class Progress:
     It is a bar if the number of URLs is known, and a count if it is not.
     """
 
-    def __init__(self, total: int | None, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, total: int | None) -> None:
         """``total`` is the number of URLs, None if it is not known."""
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
-        self._clock = clock
-        self._start = clock()
+        self._start = monotonic()
         self._drawn = -math.inf
         self.update(0)
 
@@ -85,7 +83,7 @@ class Progress:
 
     def update(self, done: int) -> None:
         """Show that ``done`` URLs are done."""
-        now = self._clock()
+        now = monotonic()
         if done == self._total:
             self.clear()
         elif self._shows and now - self._drawn >= _INTERVAL:

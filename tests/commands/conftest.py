@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import pytest
@@ -18,6 +19,14 @@ class Run:
     out: str
     err: str
 
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
 
 @pytest.fixture
 def robots_command(run_scrapy, tmp_path):
@@ -27,3 +36,14 @@ def robots_command(run_scrapy, tmp_path):
         return Run(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Make a project of Scrapy with some settings."""
+
+    def make(settings=""):
+        (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+        (tmp_path / "settings.py").write_text(settings)
+
+    return make

@@ -13,49 +13,45 @@ import pytest
 from tests.crawling.web import answer, redirect, robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
+TDMREP = "/.well-known/tdmrep.json"
 EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
 
 
-@pytest.fixture(params=["sqlite", "redis"])
-def store(request, tmp_path):
+@pytest.fixture
+def sqlite(tmp_path):
     """A store that is empty, as the arguments that name it."""
-    if request.param == "sqlite":
-        return ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
-    server = request.getfixturevalue("redis_server")
-    server.client.flushall()
-    return ["-s", f"REP_STORE={server.uri}"]
+    return ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
 
 
-def origin(site):
-    return site.url("").rstrip("/")
+@pytest.fixture
+def redis(redis_server):
+    redis_server.client.flushall()
+    return ["-s", f"REP_STORE={redis_server.uri}"]
 
 
-def bodies(run):
-    return [json.loads(line) for line in run.out.splitlines()]
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request):
+    return request.getfixturevalue(request.param)
 
 
 def test_cache_list_tells_what_crawls_left(web, store, robots_command):
     sites = [web.site(robots(RULES)), web.site(answer(404)), web.site(answer(503))]
     robots_command("check", *store, *(site.url("/") for site in sites))
     run = robots_command("cache", "list", *store)
-    lines = sorted(run.out.splitlines()[:-1])
+    lines = sorted(run.lines[:-1])
     begins = [
-        f"available    {origin(sites[0])}  status 200, {len(RULES)} bytes, fetched ",
-        f"unavailable  {origin(sites[1])}  status 404, fetched ",
-        f"unreachable  {origin(sites[2])}  status 503, fetched ",
+        f"available    {sites[0].url('')}  status 200, {len(RULES)} bytes, fetched ",
+        f"unavailable  {sites[1].url('')}  status 404, fetched ",
+        f"unreachable  {sites[2].url('')}  status 503, fetched ",
     ]
     assert [line.startswith(begin) for line, begin in zip(lines, begins, strict=True)] == [True] * 3
-    assert run.out.splitlines()[-1].endswith("holds 3 origins")
+    assert run.lines[-1].endswith("holds 3 origins")
     assert (run.status, run.err) == (0, "")
-    found = {
-        each["origin"]: each for each in bodies(robots_command("cache", "list", "--json", *store))
-    }
-    assert {each["outcome"] for each in found.values()} == {
-        "available",
-        "unavailable",
-        "unreachable",
-    }
-    assert found[origin(sites[2])]["next_try"] > found[origin(sites[2])]["at"]
+    listed = map(json.loads, robots_command("cache", "list", "--json", *store).lines)
+    found = {each["origin"]: each for each in listed}
+    outcomes = {each["outcome"] for each in found.values()}
+    assert outcomes == {"available", "unavailable", "unreachable"}
+    assert found[sites[2].url("")]["next_try"] > found[sites[2].url("")]["at"]
     assert all(len(site.robots_requests) == 1 for site in sites)
 
 
@@ -64,15 +60,15 @@ def test_cache_show_tells_all_of_an_origin(web, store, robots_command):
     robots_command("check", *store, site.url("/"))
     run = robots_command("cache", "show", *store, site.url("/some/page"))
     assert run.status == 0
-    lines = run.out.splitlines()
-    assert f"  {origin(site)}/robots.txt: available (status 200)" in lines
+    lines = run.lines
+    assert f"  {site.url('')}/robots.txt: available (status 200)" in lines
     assert lines[-3:] == [
         "  User-agent: *",
         "  Disallow: /\\x1b[31m\\x07\\xff",
         "  # \\u202e\\x0bx",
     ]
     assert all(line.isprintable() for line in lines)
-    (shown,) = bodies(robots_command("cache", "show", "--json", *store, origin(site)))
+    shown = robots_command("cache", "show", "--json", *store, site.url("")).json
     assert base64.b64decode(shown["body_base64"]) == EVIL
     assert shown["outcome"] == "available"
 
@@ -81,12 +77,12 @@ def test_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
     site = web.site(robots(RULES), robots("User-agent: *\nDisallow: /\n"))
     robots_command("check", *store, site.url("/"))
     assert robots_command("check", *store, site.url("/")).status == 0
-    run = robots_command("cache", "drop", *store, origin(site))
-    assert (run.status, run.out) == (0, f"dropped: {origin(site)}\n")
-    again = robots_command("cache", "drop", *store, origin(site))
+    run = robots_command("cache", "drop", *store, site.url(""))
+    assert (run.status, run.out) == (0, f"dropped: {site.url('')}\n")
+    again = robots_command("cache", "drop", *store, site.url(""))
     assert (again.status, again.out) == (1, "")
-    assert f"has no record of {origin(site)}" in again.err
-    assert robots_command("cache", "show", *store, origin(site)).status == 1
+    assert f"has no record of {site.url('')}" in again.err
+    assert robots_command("cache", "show", *store, site.url("")).status == 1
     assert robots_command("check", *store, site.url("/")).status == 1
     assert len(site.robots_requests) == 2
 
@@ -95,100 +91,88 @@ def test_cache_refresh_fetches_what_still_holds_and_tells_the_change(web, store,
     site = web.site(
         robots(RULES), robots(RULES), robots("User-agent: *\nDisallow: /\x1b\n"), answer(503)
     )
-    first = robots_command("cache", "refresh", *store, origin(site))
+    first = robots_command("cache", "refresh", *store, site.url(""))
     assert first.status == 0
-    assert first.out.splitlines()[1] == "  before: not stored"
-    same = robots_command("cache", "refresh", *store, origin(site))
-    assert (same.status, same.out.splitlines()[-1]) == (0, "  the text is the same")
-    changed = robots_command("cache", "refresh", *store, origin(site))
+    assert first.lines[1] == "  before: not stored"
+    same = robots_command("cache", "refresh", *store, site.url(""))
+    assert (same.status, same.lines[-1]) == (0, "  the text is the same")
+    changed = robots_command("cache", "refresh", *store, site.url(""))
     assert changed.status == 0
-    assert changed.out.splitlines()[-3:] == [
+    assert changed.lines[-3:] == [
         "  @@ -2 +2 @@",
         "  -Disallow: /private",
         "  +Disallow: /\\x1b",
     ]
     assert robots_command("check", *store, site.url("/private")).status == 0
     assert len(site.robots_requests) == 3
-    failed = robots_command("cache", "refresh", "--json", *store, origin(site))
+    failed = robots_command("cache", "refresh", "--json", *store, site.url(""))
     assert failed.status == 2
-    (values,) = bodies(failed)
-    assert (values["before"]["outcome"], values["after"]["outcome"]) == ("available", "unreachable")
-    assert values["changed"] is False
-    (shown,) = bodies(robots_command("cache", "show", "--json", *store, origin(site)))
+    outcomes = [failed.json[when]["outcome"] for when in ("before", "after")]
+    assert (outcomes, failed.json["changed"]) == (["available", "unreachable"], False)
+    shown = robots_command("cache", "show", "--json", *store, site.url("")).json
     assert shown["body"] == "User-agent: *\nDisallow: /\x1b\n"
 
 
 def test_cache_takes_a_tdmrep_json_by_its_url(web, store, robots_command):
     text, other = (f'[{{"location": "/", "tdm-reservation": {n}}}]' for n in (1, 0))
-    path = "/.well-known/tdmrep.json"
-    site = web.site(
-        robots(RULES), paths={path: [answer(200, text), answer(200, other), answer(503)]}
-    )
-    file = origin(site) + path
-    judged = ["-s", "REP_PURPOSES=tdm", "-s", "REP_USAGE_SOURCES=tdmrep"]
-    judged += ["-s", "REP_USAGE_ACTION=drop"]
+    answers = [answer(200, text), answer(200, other), answer(503)]
+    site = web.site(robots(RULES), paths={TDMREP: answers})
+    file = site.url(TDMREP)
+    names = {"PURPOSES": "tdm", "USAGE_SOURCES": "tdmrep", "USAGE_ACTION": "drop"}
+    judged = [f"--set=REP_{name}={value}" for name, value in names.items()]
     assert robots_command("cache", "show", *store, file).status == 1
     assert robots_command("check", *store, *judged, site.url("/")).status == 1
-    listed = robots_command("cache", "list", *store).out.splitlines()
-    assert [line.split()[:2] for line in sorted(listed[:-1])] == [
-        ["available", origin(site)],
-        ["available", file],
-    ]
+    listed = robots_command("cache", "list", *store).lines
+    told = [line.split()[:2] for line in sorted(listed[:-1])]
+    assert told == [["available", site.url("")], ["available", file]]
     assert listed[-1].endswith("holds 1 origin")
-    shown = robots_command("cache", "show", *store, file).out.splitlines()
+    shown = robots_command("cache", "show", *store, file).lines
     assert (shown[0], shown[-2:]) == ("tdmrep.json", ["Text", f"  {text}"])
     assert f"  {file}: available (status 200)" in shown
     refreshed = robots_command("cache", "refresh", *store, *judged, file)
     assert refreshed.status == 0
-    assert (refreshed.out.splitlines()[0], refreshed.out.splitlines()[-1]) == (file, f"  +{other}")
+    assert (refreshed.lines[0], refreshed.lines[-1]) == (file, f"  +{other}")
     assert robots_command("check", *store, *judged, site.url("/")).status == 0
     run = robots_command("cache", "drop", *store, file)
     assert (run.status, run.out) == (0, f"dropped: {file}\n")
-    assert robots_command("cache", "show", *store, origin(site)).status == 0
+    assert robots_command("cache", "show", *store, site.url("")).status == 0
     assert robots_command("cache", "refresh", *store, file).status == 2
-    shown = robots_command("cache", "show", *store, file).out.splitlines()
+    shown = robots_command("cache", "show", *store, file).lines
     assert shown[-1] == "  until then it is unknown what it reserves"
-    assert site.targets == [path] * 3
+    assert site.targets == [TDMREP] * 3
 
 
 def test_cache_refresh_fetches_no_tdmrep_json_that_is_disallowed(web, store, robots_command):
-    site = web.site(robots("User-agent: *\nDisallow: /.well-known\n"))
-    run = robots_command("cache", "refresh", *store, site.url("/.well-known/tdmrep.json"))
-    assert (run.status, run.out, site.targets) == (1, "", [])
+    closed = web.site(robots("User-agent: *\nDisallow: /.well-known\n"))
+    run = robots_command("cache", "refresh", *store, closed.url(TDMREP))
+    assert (run.status, run.out, closed.targets) == (1, "", [])
     assert "tdmrep.json is not fetched: Disallow: /.well-known (line 2 of" in run.err
-
-
-def test_cache_refresh_follows_a_tdmrep_json_to_no_disallowed_url(web, store, robots_command):
-    rules = robots("User-agent: *\nDisallow: /private\n")
-    path = "/.well-known/tdmrep.json"
-    site = web.site(rules, paths={path: [redirect("/private/tdmrep.json")]})
-    run = robots_command("cache", "refresh", *store, site.url(path))
+    site = web.site(robots(RULES), paths={TDMREP: [redirect("/private/tdmrep.json")]})
+    run = robots_command("cache", "refresh", *store, site.url(TDMREP))
     assert "redirect to a disallowed URL" in run.out
-    assert site.targets == [path]
+    assert site.targets == [TDMREP]
 
 
-def test_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):
+def test_cache_prune_drops_what_is_too_old(web, sqlite, robots_command, tmp_path):
     site = web.site(robots(RULES))
-    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
-    robots_command("check", *store, site.url("/"))
-    assert bodies(robots_command("cache", "prune", "--json", *store)) == [{"dropped": 0}]
+    robots_command("check", *sqlite, site.url("/"))
+    assert robots_command("cache", "prune", "--json", *sqlite).json == {"dropped": 0}
     with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as connection, connection:
         connection.execute("UPDATE records SET written = written - 10000000")
-    run = robots_command("cache", "prune", *store)
+    run = robots_command("cache", "prune", *sqlite)
     assert (run.status, run.out) == (0, "records dropped: 1\n")
-    assert "holds 0 origins" in robots_command("cache", "list", *store).out
+    assert "holds 0 origins" in robots_command("cache", "list", *sqlite).out
 
 
-def test_cache_shows_no_raw_text_of_a_store(web, robots_command, tmp_path):
+def test_cache_shows_no_raw_text_of_a_store(web, sqlite, robots_command, tmp_path):
     site = web.site(robots(RULES))
-    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
-    robots_command("check", *store, site.url("/"))
+    robots_command("check", *sqlite, site.url("/"))
     origins = ["https://\x1b[31m.example", "no origin", ""]
     with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as connection, connection:
         for name in origins:
             connection.execute("INSERT INTO records VALUES (?, 1e9, ?)", (name, b"junk"))
         connection.execute("INSERT INTO records VALUES (?, 1e9, ?)", (b"\xff", b"junk"))
-    run = robots_command("cache", "list", *store)
+    run = robots_command("cache", "list", *sqlite)
     assert run.status == 0
     assert run.out.count("unreadable") == 2
     assert "https://\\x1b[31m.example" in run.out
@@ -223,10 +207,9 @@ def test_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
 
 
 @pytest.mark.parametrize("action", ["drop", "refresh", "prune"])
-def test_cache_changes_nothing_with_an_unknown_setting(action, web, robots_command, tmp_path):
+def test_cache_changes_nothing_with_an_unknown_setting(action, web, robots_command, project):
     site = web.site(robots(RULES))
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
-    (tmp_path / "settings.py").touch()
+    project()
     robots_command("check", site.url("/"))
     before = robots_command("cache", "list", "--json").out
     arguments = [action] + [site.url("/")] * (action != "prune")
@@ -241,15 +224,14 @@ def test_cache_changes_nothing_with_an_unknown_setting(action, web, robots_comma
 
 
 @pytest.mark.real_process
-def test_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
+def test_cache_takes_the_store_of_a_project(web, robots_command, project, tmp_path):
     site = web.site(robots(RULES))
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
-    (tmp_path / "settings.py").write_text("ADDONS = {'scrapy_rep.Addon': 500}\n")
+    project("ADDONS = {'scrapy_rep.Addon': 500}\n")
     assert "there is no file" in robots_command("cache", "list").err
     robots_command("check", site.url("/"))
     run = robots_command("cache", "list")
     store = tmp_path / ".scrapy" / "robots.sqlite"
-    assert run.out.splitlines()[-1] == f"{store} holds 1 origin"
+    assert run.lines[-1] == f"{store} holds 1 origin"
     run = robots_command("cache", "list", "-s", "REP_STORE=memory://")
     assert (run.status, run.out) == (2, "")
     assert "nothing of that outlives a process" in run.err
@@ -258,44 +240,14 @@ def test_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
 @pytest.mark.parametrize(
     "mode",
     [
-        ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-        ["TWISTED_REACTOR_ENABLED=False"],
+        "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor",
+        "TWISTED_REACTOR_ENABLED=False",
     ],
 )
-def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
-    site = web.site(robots(RULES))
-    settings = [f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite", *mode]
-    store = [word for setting in settings for word in ("-s", setting)]
-    assert robots_command("cache", "refresh", *store, origin(site)).status == 0
+def test_cache_in_the_other_modes(mode, web, sqlite, robots_command):
+    site, store = web.site(robots(RULES)), [*sqlite, "-s", mode]
+    assert robots_command("cache", "refresh", *store, site.url("")).status == 0
     assert "holds 1 origin" in robots_command("cache", "list", *store).out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "cache requires an action, one of: list, show ORIGIN"),
-        (["frobnicate"], "refresh ORIGIN, drop ORIGIN, prune (got: 'frobnicate')\n"),
-        (["list", "https://a.example"], "cache list takes no arguments"),
-        (["show"], "cache show takes one origin"),
-        (["drop", "https://a.example", "https://b.example"], "cache drop takes one origin"),
-        (["show", "a.example"], "did you mean https://a.example or http://a.example?"),
-        (["drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
-        (["show", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL\n"),
-        (["show", "localhost:80"], "did you mean https://localhost:80 or http://localhost:80?"),
-        (["list", "-s", "REP_STORE=redis://a/b"], "'redis://HOST:PORT/NUMBER', with the number"),
-        (["list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
-        (["list", "--agent", "a"], "--agent is an option of check, explain and plan only"),
-        (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it must be"),
-        (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
-        (["list", "-s", "REP_STORE=redis://a?nosuch=1"], "redis-py can't read that URL"),
-        (["list", "-s", "REP_STORE=rediss://a?nosuch=1"], "redis-py can't read that URL"),
-        (["list", "-s", "REP_STORE=redis+sentinel://a/b?nosuch=1"], "redis-py can't read that"),
-    ],
-)
-def test_wrong_usage_of_cache_is_status_2(robots_command, arguments, says):
-    run = robots_command("cache", *arguments)
-    assert run.status == 2
-    assert says in run.err
 
 
 def test_what_there_is_one_of_is_counted_in_the_singular(web, store, robots_command, tmp_path):

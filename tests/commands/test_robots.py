@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import subprocess
-import sys
 from threading import Thread
 
 import pytest
@@ -18,6 +17,7 @@ from scrapy_rep.commands import Command
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, key_of_host
 from scrapy_rep.stores.registry import make_store
+from tests.commands.started import started
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE
 
@@ -25,11 +25,18 @@ RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\n\nUser-agent: mybot\nDisallow: /\n"
 )
 FILE = "\ufeffUser-agent: *\nDissallow: /a\nDisallow: private\nFoo: bar\n"
+TDMREP = "/.well-known/tdmrep.json"
+RESERVED = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
 
 
 @pytest.fixture(scope="module")
 def site(web):
     return web.site(robots(RULES))
+
+
+@pytest.fixture
+def rules(tmp_path):
+    (tmp_path / "robots.txt").write_text(RULES)
 
 
 @pytest.mark.parametrize("columns", [60, 72, 80, 90, 100, 120])
@@ -49,7 +56,7 @@ def test_help_has_no_headings_of_its_own(columns, monkeypatch):
 def test_check_says_what_a_crawl_does(site, robots_command):
     run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
     where = site.url("/robots.txt")
-    assert run.out.splitlines() == [
+    assert run.lines == [
         f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where}), fetched just now",
         f"allowed     {site.url('/')}  no-rule ({where}), fetched just now",
         f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where}), fetched just now",
@@ -61,16 +68,14 @@ def test_check_says_what_a_crawl_does(site, robots_command):
 def test_check_asks_by_another_name(site, robots_command):
     run = robots_command("check", "--agent", "mybot/1.0", "--json", site.url("/"))
     assert run.status == 1
-    assert json.loads(run.out) == {
+    assert run.json == {
         "url": site.url("/"),
         "allowed": False,
         "reason": "rule",
         "rule": "Disallow: /",
         "line": 6,
         "robotstxt_url": site.url("/robots.txt"),
-        "cause": None,
-        "unreachable_since": None,
-        "next_try": None,
+        **dict.fromkeys(("cause", "unreachable_since", "next_try")),
         "from_store": False,
     }
 
@@ -80,16 +85,15 @@ def test_check_tells_allowed_from_unknown(web, robots_command):
     assert robots_command("check", missing.url("/")).status == 0
     run = robots_command("check", missing.url("/"), failing.url("/"), "mailto:a@b")
     assert run.status == 2
-    told = sorted(line.split("  ")[0] for line in run.out.splitlines())
+    told = sorted(line.split("  ")[0] for line in run.lines)
     assert told == ["allowed", "can't tell", "can't tell"]
 
 
-def test_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_text(RULES)
+def test_check_takes_rules_and_urls_from_files(robots_command, rules, tmp_path):
     urls = "# ours\nhttp://a.example/private\n\nhttp://b.example/x\n #http://c.example\n"
     (tmp_path / "urls").write_text(urls)
     run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
-    assert run.out.splitlines() == [
+    assert run.lines == [
         "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt)",
         "allowed     http://b.example/x  no-rule (robots.txt)",
     ]
@@ -101,9 +105,8 @@ def test_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
 @pytest.mark.real_process
 def test_answers_come_as_they_are_found(web, tmp_path):
     slow, quick = web.site(held(robots(""))), web.site(robots(""))
-    command = [sys.executable, "-m", "scrapy", "robots", f"--set=REP_TIMEOUT={PATIENCE}"]
-    command += ["check", slow.url("/"), quick.url("/")]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    check = ["check", slow.url("/"), quick.url("/")]
+    with started(*check, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         first = process.stdout.readline()
         slow.release()
         rest = process.stdout.read()
@@ -111,18 +114,16 @@ def test_answers_come_as_they_are_found(web, tmp_path):
     assert rest.startswith(f"allowed     {slow.url('/')}  ")
 
 
-def test_explain_takes_rules_from_a_file(robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_text(RULES)
-    run = robots_command("explain", "--file", "robots.txt", "http://a.example/private/a")
+def test_explain_takes_rules_from_a_file(robots_command, rules):
+    explain = ["explain", "--file", "robots.txt", "http://a.example/private/a"]
+    run = robots_command(*explain)
     assert (run.status, run.err) == (1, "")
-    lines = run.out.splitlines()
-    assert lines[:2] == [
+    assert run.lines[:2] == [
         "disallowed: http://a.example/private/a",
         "  Disallow: /private (line 2 of robots.txt)",
     ]
-    assert "  -> line 2     length 8    Disallow: /private" in lines
-    told = robots_command("explain", "--json", "--file", "robots.txt", "http://a.example/private/a")
-    assert [rule["line"] for rule in json.loads(told.out)["matching"]] == [2]
+    assert "  -> line 2     length 8    Disallow: /private" in run.lines
+    assert [rule["line"] for rule in robots_command(*explain, "--json").json["matching"]] == [2]
 
 
 @pytest.mark.spec("F-13", "T-2")
@@ -134,22 +135,20 @@ def test_of_a_file_the_lines_count_that_a_crawl_reads(command, robots_command, t
     assert run.status == 1
 
 
-def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_text(RULES)
+def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, rules, tmp_path):
     lines = b"\xef\xbb\xbfhttp://a.example/private\r\n\r\n  \t\nhttp://b.example/\xff\x0c\xe2\x80\xa8x\n"
     (tmp_path / "urls").write_bytes(lines + b"c.example\nhttp://\x1b[31m\n" + b"x" * 512_000)
     run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
-    out = run.out.splitlines()
-    assert (
-        out[0] == "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt)"
-    )
-    assert out[1] == "allowed     http://b.example/\\udcff\\x0c\\u2028x  no-rule (robots.txt)"
-    assert out[2].endswith("did you mean https://c.example or http://c.example?")
-    assert out[3].startswith("can't tell  http://\\x1b[31m  ")
-    assert [len(out), run.status] == [5, 2]
-    assert all(line.isprintable() for line in out)
+    assert run.lines[:2] == [
+        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt)",
+        "allowed     http://b.example/\\udcff\\x0c\\u2028x  no-rule (robots.txt)",
+    ]
+    assert run.lines[2].endswith("did you mean https://c.example or http://c.example?")
+    assert run.lines[3].startswith("can't tell  http://\\x1b[31m  ")
+    assert [len(run.lines), run.status] == [5, 2]
+    assert all(line.isprintable() for line in run.lines)
     (tmp_path / "bad").write_text("c.example\nhttp://\x1b[31m\n")
-    assert robots_command("check", "--urls-from", "bad").out.splitlines() == out[2:4]
+    assert robots_command("check", "--urls-from", "bad").lines == run.lines[2:4]
 
 
 @pytest.mark.parametrize("body", [b"", b"x" * 512_000, bytes(range(256)) * 100, b"\0" * 5_000])
@@ -157,20 +156,22 @@ def test_lint_takes_any_bytes(robots_command, tmp_path, body):
     (tmp_path / "file").write_bytes(body)
     run = robots_command("lint", "file")
     assert run.status == (1 if body else 0)
-    assert all(line.isprintable() for line in run.out.splitlines())
-    assert json.loads(robots_command("lint", "--json", "file").out)["source"] == "file"
+    assert all(line.isprintable() for line in run.lines)
+    assert robots_command("lint", "--json", "file").json["source"] == "file"
 
 
 def test_explain_tells_group_rules_and_fetch(web, robots_command):
     site = web.site(redirect("/r"), paths={"/r": [robots(RULES)]})
     run = robots_command("explain", "--agent", "otherbot", site.url("/private/open"))
     assert run.status == 0
-    lines = [line.strip() for line in run.out.splitlines()]
+    lines = [line.strip() for line in run.lines]
     assert lines[0] == f"allowed: {site.url('/private/open')}"
-    assert f"{site.url('/robots.txt')}: available (status 200)" in lines
-    assert f"redirected to {site.url('/r')}" in lines
-    assert "'*', User-agent lines: 1, rules: 2" in lines
-    assert "no group: otherbot" in lines
+    assert set(lines) >= {
+        f"{site.url('/robots.txt')}: available (status 200)",
+        f"redirected to {site.url('/r')}",
+        "'*', User-agent lines: 1, rules: 2",
+        "no group: otherbot",
+    }
     assert lines[-2:] == [
         "-> line 3     length 13   Allow: /private/open",
         "line 2     length 8    Disallow: /private",
@@ -185,22 +186,22 @@ def test_explain_tells_until_when_nobody_knows(web, robots_command):
     assert "unreachable (status 503)" in run.out
     assert "next try not before" in run.out
     assert "everything is allowed, because there is no copy" in run.out
-    robotstxt = json.loads(robots_command("explain", "--json", site.url("/")).out)["robotstxt"]
+    robotstxt = robots_command("explain", "--json", site.url("/")).json["robotstxt"]
     assert (robotstxt["outcome"], robotstxt["status"]) == ("unreachable", 503)
     assert robotstxt["next_try"] > robotstxt["unreachable_since"] == robotstxt["at"]
 
 
 def test_explain_for_programs(site, robots_command):
     run = robots_command("explain", "--json", "--agent", "mybot", site.url("/a"))
-    explained = json.loads(run.out)
     assert run.status == 1
-    assert explained["group"] == {"token": "mybot", "lines": [5]}
-    assert explained["matching"] == [{"rule": "Disallow: /", "length": 1, "line": 6}]
-    assert explained["robotstxt"]["from_store"] is False
+    assert run.json["group"] == {"token": "mybot", "lines": [5]}
+    assert run.json["matching"] == [{"rule": "Disallow: /", "length": 1, "line": 6}]
+    assert run.json["robotstxt"]["from_store"] is False
 
 
 def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp_path):
-    store = make_store(Options(store=f"sqlite:///{tmp_path / 'robots.sqlite'}").store_config)
+    uri = f"sqlite:///{tmp_path / 'robots.sqlite'}"
+    store = make_store(Options(store=uri).store_config)
 
     async def close():
         await store.claim(key_of_host("127.0.0.1"), PAUSE, 2 * PATIENCE, longer=True)
@@ -210,36 +211,32 @@ def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp
     thread = Thread(target=asyncio.run, args=(close(),))
     thread.start()
     thread.join(PATIENCE)
-    setting = f"REP_STORE=sqlite:///{tmp_path / 'robots.sqlite'}"
-    run = robots_command("explain", "-s", setting, site.url("/"))
+    explain = ["explain", "-s", f"REP_STORE={uri}"]
+    run = robots_command(*explain, site.url("/"))
     assert "the site answered 429 or 503: no requests until " in run.out
-    explained = json.loads(robots_command("explain", "--json", "-s", setting, site.url("/")).out)
+    explained = robots_command(*explain, "--json", site.url("/")).json
     seconds = explained["back_off_until"] - explained["robotstxt"]["at"]
     assert PATIENCE < seconds < 3 * PATIENCE
-    other = robots_command(
-        "explain", "--json", "-s", setting, site.url("/").replace("127.0.0.1", "127.0.0.2")
-    )
-    assert json.loads(other.out)["back_off_until"] is None
+    other = site.url("/").replace("127.0.0.1", "127.0.0.2")
+    assert robots_command(*explain, "--json", other).json["back_off_until"] is None
 
 
 def test_explain_names_an_override(site, robots_command, tmp_path):
     (tmp_path / "rules").write_text("User-agent: *\nDisallow: /a\n")
-    entry = {"host": site.host, "policy": "file", "path": "rules", "reason": "ticket 5"}
-    entry["until"] = "2999-12-31"
-    setting = f"REP_OVERRIDES={json.dumps([entry])}"
-    run = robots_command("explain", "-s", setting, site.url("/a"))
+    entry = {"host": site.host, "reason": "ticket 5", "until": "2999-12-31"}
+
+    def explain(page, *options, **more):
+        setting = f"REP_OVERRIDES={json.dumps([{**entry, **more}])}"
+        return robots_command("explain", "-s", setting, site.url(page), *options)
+
+    run = explain("/a", policy="file", path="rules")
     assert run.status == 1
-    assert (
-        f"file rules for {site.host} (ticket 5)\n  valid until 3000-01-01 00:00:00 UTC" in run.out
-    )
+    valid = "valid until 3000-01-01 00:00:00 UTC"
+    assert f"file rules for {site.host} (ticket 5)\n  {valid}" in run.out
     assert "-> line 2     length 2    Disallow: /a" in run.out
-    ignored = f"REP_OVERRIDES={json.dumps([{**entry, 'policy': 'ignore'}])}".replace(
-        '"path": "rules", ', ""
-    )
-    run = robots_command("explain", "-s", ignored, site.url("/private"))
+    run = explain("/private", policy="ignore")
     assert (run.status, "Rules that match" in run.out) == (0, False)
-    run = robots_command("explain", "--json", "-s", ignored, site.url("/private"))
-    assert json.loads(run.out)["override"] == {
+    assert explain("/private", "--json", policy="ignore").json["override"] == {
         "host": site.host,
         "policy": "ignore",
         "reason": "ticket 5",
@@ -255,7 +252,7 @@ def test_an_override_is_no_robotstxt(site, robots_command, tmp_path):
     assert (run.status, run.out) == (1, f"disallowed  {site.url('/')}  override\n")
     assert len(site.robots_requests) == asked
     run = robots_command("lint", "-s", setting, site.url("/"))
-    assert (run.status, run.out.splitlines()[-1]) == (0, "6 lines, findings: 0")
+    assert (run.status, run.lines[-1]) == (0, "6 lines, findings: 0")
     setting = setting.replace('"disallow"', '"file", "path": "none"')
     run = robots_command("check", "-s", setting, site.url("/"))
     assert (run.status, run.out) == (2, "")
@@ -267,7 +264,7 @@ def test_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(FILE, encoding="utf-8")
     run = robots_command("lint", "robots.txt")
     assert run.status == 1
-    assert [" ".join(line.split()) for line in run.out.splitlines()] == [
+    assert [" ".join(line.split()) for line in run.lines] == [
         "robots.txt",
         "! the file begins with a byte order mark, whole or a part of it",
         "1 User-agent: * a group for anyone",
@@ -279,13 +276,9 @@ def test_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
         "! Foo: a field that no crawler is known to read",
         "4 lines, findings: 4",
     ]
-    found = json.loads(robots_command("lint", "--json", "-", stdin=FILE).out)
-    assert [finding["code"] for finding in found["findings"]] == [
-        "byte-order-mark",
-        "misspelt",
-        "no-slash",
-        "unknown-field",
-    ]
+    found = robots_command("lint", "--json", "-", stdin=FILE).json["findings"]
+    codes = ["byte-order-mark", "misspelt", "no-slash", "unknown-field"]
+    assert [finding["code"] for finding in found] == codes
 
 
 @pytest.mark.spec("T-2")
@@ -300,77 +293,25 @@ def test_lint_takes_a_url(web, site, robots_command):
 def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
     evil = "User-agent: *\nDisallow: /\x1b[31m\x07\u202e\nDisallow: /\n\x1b]0;x\x07\n"
     site = web.site(robots(evil.encode()))
-    for arguments in (["check"], ["explain"], ["lint"]):
-        run = robots_command(*arguments, site.url("/%1B[31m%07%E2%80%AE"))
+    for command in ("check", "explain", "lint"):
+        run = robots_command(command, site.url("/%1B[31m%07%E2%80%AE"))
         assert run.status == 1
-        assert [line for line in run.out.splitlines() if not line.isprintable()] == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        pytest.param(
-            [],
-            "a subcommand is required, one of: check, explain, lint",
-            marks=pytest.mark.real_process,
-        ),
-        (
-            ["chekc"],
-            "check, explain, lint, cache, evidence, plan (got: 'chekc'); did you mean check?\n",
-        ),
-        (["prune"], "plan (got: 'prune'); did you mean cache prune?"),
-        (["check"], "check requires URLs"),
-        (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate\n"),
-        (["check", "--agnet", "x", "http://a.example/"], "--agnet; did you mean --agent?"),
-        (["check", "--file", "http://a.example/", "x"], "the path of a file, not a URL"),
-        (["plan", "--urls-from", "http://a.example/"], "the path of a file, not a URL"),
-        (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
-        (["check", "--file", "-", "--urls-from", "-"], "can't both come from standard input"),
-        (
-            ["check", "--agent", "", "http://a.example/"],
-            "argument --agent: must be a product token or a User-Agent",
-        ),
-        (
-            ["check", "--agent", "*", "http://a.example/"],
-            "argument --agent: must be a product token or a User-Agent",
-        ),
-        (
-            ["check", "--agent", "böt", "http://a.example/"],
-            "argument --agent: must be a product token or a User-Agent",
-        ),
-        (["check", "--file", ".", "http://a.example/"], ".: Is a directory"),
-        (["lint", "none.txt"], "none.txt: No such file or directory\n"),
-        (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),
-        (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
-        (["explain", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
-        (["explain", "--file", "x", "http://a.example/"], "x: No such file"),
-        (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
-        (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check and plan only"),
-        (["check", "-s", "REP_TIMEOUT=soon", "http://a.example/"], "REP_TIMEOUT is 'soon'"),
-    ],
-)
-def test_wrong_usage_is_status_2(robots_command, arguments, says):
-    run = robots_command(*arguments)
-    assert run.status == 2
-    assert says in run.err
+        assert all(line.isprintable() for line in run.lines)
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "lint"])
 def test_a_password_in_a_url_is_not_printed(web, robots_command, command):
-    for answered in (robots("User-agent: *\nDisallow: /a"), answer(404), answer(503)):
-        url = web.site(answered).url("/a").replace("//", "//me:hush-hush@")
-        run = robots_command(command, url)
-        assert "127.0.0.1" in run.out + run.err
+    answers = (robots("User-agent: *\nDisallow: /a"), answer(404), answer(503))
+    hosts = [web.site(each).url("/a").split("//")[1] for each in answers]
+    for host in (*hosts, "a.example:99999/"):
+        run = robots_command(command, f"http://me:hush-hush@{host}")
+        assert host.partition("/")[0] in run.out + run.err
         assert "hush-hush" not in run.out + run.err
-    run = robots_command(command, "http://me:hush-hush@a.example:99999/")
     assert run.status == 2
-    assert "a.example:99999" in run.out + run.err
-    assert "hush-hush" not in run.out + run.err
 
 
-def test_in_a_project_its_settings_count(site, robots_command, tmp_path):
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
-    (tmp_path / "settings.py").write_text(
+def test_in_a_project_its_settings_count(site, robots_command, project, tmp_path):
+    project(
         "ROBOTSTXT_OBEY = False\nUSER_AGENT = 'mybot/1.0'\nLOG_LEVEL = 'DEBUG'\n"
         "ADDONS = {'scrapy_rep.Addon': 500}\nREP_DRY_RUN = True\nREP_REPORT = 'r.json'\n"
     )
@@ -391,8 +332,7 @@ def test_a_setting_without_effect_is_told(site, robots_command):
     assert robots_command("check", "-s", "ROBOTSTXT_OBEY=True", site.url("/private")).err == ""
 
 
-def test_an_unknown_setting_is_told(site, robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_text(RULES)
+def test_an_unknown_setting_is_told(site, robots_command, rules):
     told = "REP_TIMOUT is not a setting of this version of scrapy-rep; did you mean REP_TIMEOUT?\n"
     for arguments in (["check", site.url("/")], ["lint", "robots.txt"], ["plan", site.url("/")]):
         run = robots_command(*arguments, "-s", "REP_TIMOUT=3")
@@ -401,32 +341,24 @@ def test_an_unknown_setting_is_told(site, robots_command, tmp_path):
 
 def test_the_name_of_a_file_in_place_of_a_url_is_told(robots_command, tmp_path):
     (tmp_path / "urls.txt").touch()
+    hint = "use --urls-from urls.txt\n"
     run = robots_command("check", "urls.txt")
     assert run.status == 2
-    assert run.out.endswith("; to read URLs from that file, use --urls-from urls.txt\n")
-    assert "use --urls-from urls.txt\n" in robots_command("plan", "urls.txt").err
-    assert (
-        "--urls-from urls.txt" not in robots_command("explain", "urls.txt").err.split("error: ")[1]
-    )
+    assert run.out.endswith(f"; to read URLs from that file, {hint}")
+    assert hint in robots_command("plan", "urls.txt").err
+    assert hint not in robots_command("explain", "urls.txt").err
 
 
 def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_command, tmp_path):
     site = web.site(robots("User-agent: *\nDisallow: /\n"), robots(""))
     store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite", site.url("/a")]
-    (first, again, fresh, kept) = (
-        robots_command("check", *options, *store).out.strip()
-        for options in ([], [], ["--fresh"], [])
-    )
-    assert first.startswith("disallowed ")
-    assert first.endswith(", fetched just now")
-    assert again.startswith("disallowed ")
+    runs = [robots_command("check", *options, *store) for options in ([], [], ["--fresh"], [])]
+    assert [run.status for run in runs] == [1, 1, 0, 1]
+    first, again, fresh, _ = (run.out for run in runs)
+    assert first.endswith(", fetched just now\n")
     assert re.search(r", fetched (just now|\d+ \w+ ago)$", again)
-    assert fresh.startswith("allowed ")
-    assert fresh.endswith(", fetched just now")
-    assert kept.startswith("disallowed ")
+    assert fresh.endswith(", fetched just now\n")
     assert len(site.robots_requests) == 2
-    refused = robots_command("cache", "list", "--fresh").err
-    assert "--fresh is an option of check, explain, lint and plan only: use cache ref" in refused
 
 
 def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
@@ -434,11 +366,10 @@ def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_check_sees_other_spellings_as_a_crawl_does(site, robots_command, tmp_path):
+def test_check_sees_other_spellings_as_a_crawl_does(site, robots_command, rules):
     urls = [site.url("/a/../private"), site.url("/a/%2e%2e/private")]
-    assert robots_command("check", *urls).out.count("disallowed") == 2
-    (tmp_path / "robots.txt").write_text(RULES)
-    assert robots_command("check", "--file", "robots.txt", *urls).out.count("disallowed") == 2
+    for file in ([], ["--file", "robots.txt"]):
+        assert robots_command("check", *file, *urls).out.count("disallowed") == 2
 
 
 USE = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: x\nLicense: http://a.example/l\n"
@@ -457,7 +388,7 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
     assert text.endswith("for search: allow\n  for tdm: unknown\n")
     assert run.status == 0
     run = robots_command("explain", site.url("/a"), "--purpose", "ai-training", "--json")
-    usage = json.loads(run.out)["usage"]
+    usage = run.json["usage"]
     assert usage["results"] == {"ai-training": "disallow"}
     assert "draft-ietf-aipref-attach-05" in usage["statements"][0]["revision"]
 
@@ -474,33 +405,23 @@ def test_explain_tells_what_is_our_own_decision(web, robots_command):
 def test_explain_asks_for_tdmrep_json_where_a_crawl_with_that_purpose_does(
     web, robots_command, purposes
 ):
-    tdmrep = "/.well-known/tdmrep.json"
-    said = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
-    site = web.site(robots(RULES), paths={tdmrep: [said]})
+    site = web.site(robots(RULES), paths={TDMREP: [RESERVED]})
     source = "--set=REP_USAGE_SOURCES=tdmrep,content-usage"
     run = robots_command("explain", site.url("/a"), *purposes, source)
-    assert site.targets == ([tdmrep] if purposes else [])
+    assert site.targets == ([TDMREP] if purposes else [])
     assert run.out.endswith("for tdm: disallow\n") == bool(purposes)
     assert run.out.startswith(f"allowed: {site.url('/a')}\n  no-rule ")
     assert run.status == 0
 
 
 def test_commands_name_the_statements_that_a_page_is_dropped_for(web, robots_command):
-    said = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
-    site = web.site(robots(RULES), paths={"/.well-known/tdmrep.json": [said]})
+    site = web.site(robots(RULES), paths={TDMREP: [RESERVED]})
     names = {"PURPOSES": "tdm", "USAGE_SOURCES": "tdmrep", "USAGE_ACTION": "drop"}
     settings = [f"--set=REP_{name}={value}" for name, value in names.items()]
+    cause = f"usage preferences in {site.url(TDMREP)}: tdm: disallow"
     run = robots_command("explain", site.url("/a"), *settings)
-    where = site.url("/.well-known/tdmrep.json")
-    cause = f"usage preferences in {where}: tdm: disallow"
     assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
     assert run.status == 1
     run = robots_command("check", site.url("/a"), *settings)
     assert run.out == f"disallowed  {site.url('/a')}  {cause}, fetched just now\n"
     assert run.status == 1
-
-
-def test_a_purpose_belongs_to_explain(robots_command):
-    run = robots_command("check", "--purpose", "tdm", "http://a.example/")
-    assert run.status == 2
-    assert "--purpose is an option of explain and plan only" in run.err

@@ -11,6 +11,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep.commands.robots import Command
+from tests.commands.started import started
 from tests.crawling.web import HANGS, robots
 from tests.waiting import PATIENCE, wait_until
 
@@ -32,9 +33,8 @@ ENDED = "the crawl ended before there was a result\n"
 def test_a_crawl_that_is_ended_has_no_answer(web, tmp_path, arguments, said, told):
     sites = [web.site(HANGS), web.site(HANGS)]
     arguments = [each.format(*(site.url("") for site in sites)) for each in arguments]
-    command = [sys.executable, "-m", "scrapy", "robots", f"--set=REP_TIMEOUT={PATIENCE}"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command + arguments, cwd=tmp_path, text=True, **pipes) as process:
+    with started(*arguments, cwd=tmp_path, text=True, **pipes) as process:
         wait_until(lambda: sites[0].robots_requests)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)

@@ -8,7 +8,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-import pytest_twisted
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -40,7 +39,6 @@ def content_of(folder):
 
 @pytest.mark.parametrize("ending", ["html", "json"])
 @pytest.mark.parametrize("evidence", ["evidence", "evidence.warc.gz"])
-@pytest_twisted.ensureDeferred
 async def test_nothing_is_written(web, tmp_path, ending, evidence):
     job = tmp_path / "job"
     site = web.site(robots(RULES))
@@ -59,7 +57,6 @@ async def test_nothing_is_written(web, tmp_path, ending, evidence):
     assert site.targets == ["/"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_report_of_the_crawl_that_goes_on_stays_its_own(web, tmp_path):
     sites = [web.site(robots(RULES), paths={"*": [held(answer(200, "a page"))]}), web.site()]
     settings = {"JOBDIR": str(tmp_path / "job"), "REP_REPORT": str(tmp_path / "report.json")}

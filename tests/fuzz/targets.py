@@ -129,7 +129,7 @@ def records(data):
 
 @target
 def evidence(data):
-    from scrapy_rep.extensions.evidence.reader import find_lines
+    from scrapy_rep.extensions.evidence.formats import find_lines
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "part-00001.jsonl").write_bytes(data)

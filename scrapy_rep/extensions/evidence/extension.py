@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from time import time
 from typing import Any, Final
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider
@@ -19,10 +22,11 @@ from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.cache.entry import Entry, fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES, Decision
 from scrapy_rep.decision.usage import as_dict
-from scrapy_rep.extensions.evidence.formats import common_members, make_evidence_writer
-from scrapy_rep.extensions.evidence.writer_thread import Line, WriterThread
+from scrapy_rep.extensions.evidence.formats import open_to_write
+from scrapy_rep.extensions.evidence.parts import Line
+from scrapy_rep.extensions.evidence.writer_thread import WriterThread
 from scrapy_rep.extensions.output_paths import path_of_setting
-from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
+from scrapy_rep.extensions.robots_file import RobotsFile, as_json, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.record import Record
@@ -81,9 +85,9 @@ class RobotsEvidence:
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
-        self._writing = WriterThread(
-            make_evidence_writer(path, common_members(self._settings)), "Evidence", path
-        )
+        digest = sha256(as_json(dict(sorted(self._settings.items()))).encode()).hexdigest()
+        tail = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
+        self._writing = WriterThread(open_to_write(path, as_json(tail)[1:-1]), path)
         self._pending: WeakKeyDictionary[Request, _Pending] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The URLs of requests whose download handler followed a redirect, by the request for the
@@ -198,8 +202,7 @@ class RobotsEvidence:
         status: int | None = None,
     ) -> None:
         """Write a line with the decision on ``request``, and what became of the request."""
-        values = self._values(request, pending, source)
-        values |= {"kind": kind, "status": status}
+        values = self._values(kind, request, pending, source, status)
         verdict, decision = pending.verdict, pending.decision
         if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
             self._writing.put(Line(values))
@@ -209,15 +212,20 @@ class RobotsEvidence:
             self._writing.put(Line(values, self._override_file_of(override, override.file)))
         elif entry is None:
             self._writing.put(Line(values))
-        elif (
-            file := self._files.get((verdict.robotstxt_url or "", entry.fingerprint))
-        ) is not None:
+        elif file := self._files.get((verdict.robotstxt_url or "", entry.fingerprint)):
             self._write_with_age(values, file, pending.at)
         else:
             self._background.start(self._write_after_lookup(values, request, pending.at, entry))
 
-    def _values(self, request: Request, pending: _Pending, source: str | None) -> dict[str, Any]:
-        """Return the values of a line about ``request``; ``kind`` and ``status`` are None still."""
+    def _values(
+        self,
+        kind: str,
+        request: Request,
+        pending: _Pending,
+        source: str | None,
+        status: int | None,
+    ) -> dict[str, Any]:
+        """Return the values of a line about ``request``; ``age`` is None still."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage
@@ -227,14 +235,14 @@ class RobotsEvidence:
             hops.append(self._hops[request])
         agents = user_agents_of(request) if source in _SENT else None
         return {
-            "kind": None,
+            "kind": kind,
             "time": iso_time(time()),
             "url": without_credentials(request.url),
             "hops": hops,
             "method": request.method,
             "decided": iso_time(pending.at),
             "source": source,
-            "status": None,
+            "status": status,
             "tokens": None if decision is None else decision.tokens,
             "user_agent": agents[-1].decode("latin-1") if agents else None,
             "decision": None if verdict is None else _WORDS[verdict.allowed],

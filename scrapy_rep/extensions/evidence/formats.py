@@ -1,63 +1,63 @@
-"""Chooses the form of the evidence by its path, and checks that the path can be written."""
+"""The format of the evidence, by its path: WARC (``.warc.gz``), or JSON Lines in a directory."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence.jsonl import JsonLines
-from scrapy_rep.extensions.evidence.writer_thread import EvidenceWriter
-from scrapy_rep.extensions.robots_file import as_json
+from scrapy_rep.extensions.evidence.parts import Found, Parts
 
-WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024
 """Number of bytes written to a temporary file at the start, to check that there is space."""
 
 
-def common_members(settings: dict[str, Any]) -> str:
-    """Return the members that are the same in all lines, as JSON without the braces.
+def open_evidence(path: Path, tail: str = "") -> Parts:
+    """Return the evidence at ``path``, to write lines that end with ``tail``, or to read lines.
 
-    They are a name of the crawl, the version of scrapy-rep, and a hash of ``settings``.
+    Raises ImportError if warcio is required and not installed.
     """
-    digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
-    members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
-    return as_json(members)[1:-1]
+    if not path.name.endswith(".warc.gz"):
+        return JsonLines(path, tail)
+    from scrapy_rep.extensions.evidence.warc import Warc
+
+    return Warc(path, tail)
 
 
-def make_evidence_writer(path: Path, tail: str) -> EvidenceWriter:
-    """Return the object that writes evidence to ``path``, as WARC (.warc.gz) or JSON Lines.
+def open_to_write(path: Path, tail: str) -> Parts:
+    """Return the evidence at ``path``, after a check that it can be written.
 
     The directory for JSON Lines is created if it doesn't exist. Raises SettingsError if ``path``
     can't be written, or warcio is required and not installed.
     """
-    form: Callable[[Path, str], EvidenceWriter] = JsonLines
-    folder = path
-    if path.name.endswith(WARC):
-        folder = path.parent
-        try:
-            from scrapy_rep.extensions.evidence.warc import Warc
-        except ImportError:
-            raise SettingsError(
-                f"REP_EVIDENCE is {str(path)!r}: WARC takes warcio, which isn't installed: "
-                "pip install scrapy-rep[warc]"
-            ) from None
-        form = Warc
     try:
-        if form is JsonLines:
+        evidence = open_evidence(path, tail)
+        folder = path if isinstance(evidence, JsonLines) else path.parent
+        if folder is path:
             folder.mkdir(exist_ok=True)
         elif path.exists():
             path.open("ab").close()
         with tempfile.TemporaryFile(dir=folder, buffering=0) as trial:
             trial.write(bytes(_TRIAL))
+    except ImportError:
+        why = "WARC takes warcio, which isn't installed: pip install scrapy-rep[warc]"
+    except FileExistsError:
+        why = "it is a file, not a directory, and its name does not end in .warc.gz"
     except OSError as error:
         why = f"it can't be written: {error.strerror}"
-        if isinstance(error, FileExistsError):
-            why = "it is a file, not a directory, and its name does not end in .warc.gz"
-        raise SettingsError(f"REP_EVIDENCE is {str(path)!r}: {why}") from None
-    return form(path, tail)
+    else:
+        return evidence
+    raise SettingsError(f"REP_EVIDENCE is {str(path)!r}: {why}")
+
+
+def find_lines(path: Path, url: str) -> tuple[list[Found], set[Path]]:
+    """Return the lines about ``url``, sorted by time, and the files that are damaged.
+
+    Raises OSError if a file can't be read, and ImportError if ``path`` is a WARC file and warcio is
+    not installed.
+    """
+    damaged: set[Path] = set()
+    found = list(open_evidence(path).find(url, damaged))
+    return sorted(found, key=lambda each: str(each.values.get("time"))), damaged

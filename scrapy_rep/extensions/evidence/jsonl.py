@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 from uuid import uuid4
 
-from scrapy_rep.extensions.evidence.part_files import Parts
-from scrapy_rep.extensions.evidence.writer_thread import Line
+from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, digest_of, is_about
+from scrapy_rep.extensions.robots_file import as_json
 from scrapy_rep.utils.bounded import BoundedCache
 
 _BLOCK: Final = 64 * 1024
@@ -17,56 +19,60 @@ _MAX_KNOWN: Final = 10_000
 their file exists."""
 
 
-def part_path(folder: Path, number: int) -> Path:
-    """Return the path of the part with this number in the directory of the evidence."""
-    return folder / f"part-{number:05}.jsonl"
+class JsonLines(Parts):
+    """Parts with a line of JSON each, and a file for each robots.txt text, named after its hash."""
 
-
-def text_path(folder: Path, sha256: str) -> Path:
-    """Return the path of the text with this hash in the directory of the evidence."""
-    return folder / "texts" / sha256[:2] / sha256
-
-
-def end_of_lines(file: IO[bytes]) -> int:
-    """Return the offset after the last complete line of a file."""
-    end = file.seek(0, 2)
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
-
-
-class JsonLines:
-    """Writes lines to parts, and each robots.txt text to a file whose name is its hash."""
-
-    def __init__(self, folder: Path, tail: str) -> None:
-        """``tail`` has the members of the JSON object that are the same in all lines."""
-        self._folder = folder
-        self._tail = tail
-        self._parts = Parts(lambda number: part_path(folder, number), end_of_lines)
+    def __init__(self, path: Path, tail: str = "") -> None:
+        super().__init__(path, tail)
         self._known: BoundedCache[str, None] = BoundedCache(max_entries=_MAX_KNOWN)
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Write all lines and their texts. Raises OSError if they can't be written."""
-        data = []
         for line in lines:
-            if line.file is not None and line.text is not None:
-                self._write_text(str(line.file.sha256), line.text)
-            data.append(line.encode(self._tail))
-        self._parts.append(b"\n".join([*data, b""]))
+            file = line.new_file
+            if file is not None and file.sha256 is not None and file.body is not None:
+                self._write_text(file.sha256, file.body)
+        self._append(b"".join(line.encode(self._tail) + b"\n" for line in lines))
 
-    def close(self) -> None:
-        """Close the current part."""
-        self._parts.close()
+    def find(self, url: str, damaged: set[Path]) -> Iterator[Found]:
+        if not self._path.is_dir():
+            is_file = "it is a file, not a directory, and its name does not end in .warc.gz"
+            why = is_file if self._path.exists() else "there is no such directory"
+            raise FileNotFoundError(2, why)
+        sought = f'"url":{as_json(url)}'.encode()
+        for part in self.existing():
+            with part.open("rb") as file:
+                for line in file:
+                    # Most lines are about other URLs, and are not parsed. If a crawl was killed,
+                    # the last line may be incomplete.
+                    if sought in line and line.endswith(b"\n"):
+                        try:
+                            values = json.loads(line)
+                            if is_about(values, url):
+                                yield Found.checked(values, self._read_text(values), part)
+                        except DAMAGE:
+                            damaged.add(part)
+
+    def _part_path(self, number: int) -> Path:
+        return self._path / f"part-{number:05}.jsonl"
+
+    def _text_path(self, digest: str) -> Path:
+        return self._path / "texts" / digest[:2] / digest
+
+    def _end_of_records(self, file: IO[bytes]) -> int:
+        end = file.seek(0, 2)
+        while end > 0:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            found = file.read(end - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+        return 0
 
     def _write_text(self, name: str, text: bytes) -> None:
         if name in self._known:
             return
-        path = text_path(self._folder, name)
+        path = self._text_path(name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_name(f".{name}.{uuid4().hex}")
@@ -77,3 +83,9 @@ class JsonLines:
                 new.unlink(missing_ok=True)
                 raise
         self._known.put(name, None)
+
+    def _read_text(self, values: dict[str, Any]) -> bytes | None:
+        digest = digest_of(values)
+        with suppress(FileNotFoundError):
+            return None if digest is None else self._text_path(digest).read_bytes()
+        return None

@@ -6,14 +6,14 @@ The crawl never waits for the thread. If the disk is too slow, lines are lost, a
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import time
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final
 
-from scrapy_rep.extensions.robots_file import RobotsFile, as_json, iso_time
+from scrapy_rep.extensions.evidence.parts import Line, Parts
+from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -24,57 +24,12 @@ _MAX_BYTES: Final = 64 * 1024**2
 _BATCH: Final = 1_000
 
 
-class Line(NamedTuple):
-    """One line of the evidence, about a request, a robots.txt, or the crawl."""
-
-    values: dict[str, Any]
-    file: RobotsFile | None = None
-    """The robots.txt or tdmrep.json to which the line refers; None if there is none."""
-
-    @property
-    def is_of_file(self) -> bool:
-        """Whether the line is about a robots.txt or tdmrep.json, whose text is written with it."""
-        return self.file is not None and self.values["kind"] in {"robotstxt", "tdmrep"}
-
-    @property
-    def text(self) -> bytes | None:
-        """The text of robots.txt to write with the line; None if there is none to write."""
-        return self.file.body if self.is_of_file and self.file is not None else None
-
-    @property
-    def nbytes(self) -> int:
-        """Size of ``text`` in bytes."""
-        return len(self.text or b"")
-
-    def drop_text(self) -> None:
-        """Remove ``text`` from memory. The values of its file, with the hash, are kept."""
-        if self.text is not None and self.file is not None and self.file.as_json:
-            self.file.body = None
-
-    def encode(self, tail: str) -> bytes:
-        """Return the line as JSON. ``tail`` has the members that are the same in all lines."""
-        file = "null" if self.file is None else self.file.as_json
-        name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
-        return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
-
-
-class EvidenceWriter(Protocol):
-    """Writes lines in one format: JSON Lines or WARC."""
-
-    def write(self, lines: Sequence[Line]) -> None:
-        """Write all lines. Raises OSError if they can't be written; then none is written."""
-
-    def close(self) -> None:
-        """Close the files."""
-
-
 class WriterThread:
     """A queue of lines, and the thread that writes lines from the queue."""
 
-    def __init__(self, form: EvidenceWriter, what: str, path: Path) -> None:
-        """``form`` writes to ``path``. ``what`` is the name of the evidence in log messages."""
-        self._form = form
-        self._what = what
+    def __init__(self, parts: Parts, path: Path) -> None:
+        """``path`` is that of the evidence, for log messages."""
+        self._parts = parts
         self._logger = LimitedLogger(__name__)
         self._path = path
         self._queue: SimpleQueue[Line | None] = SimpleQueue()
@@ -99,12 +54,12 @@ class WriterThread:
         waiting = self._bytes_put - self._bytes_done
         if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
             self._crowded_out += 1
-            line.drop_text()
+            _drop_text(line)
             self._log_failure(OSError("the disk is slower than the crawl"))
             return
         self._bytes_put += nbytes
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._what, daemon=True)
+            self._thread = threading.Thread(target=self._work, name="Evidence", daemon=True)
             self._thread.start()
         self._queue.put(line)
 
@@ -124,16 +79,14 @@ class WriterThread:
             is_last = batch[-1] is None
             if lines := [line for line in batch if line is not None]:
                 self._write(lines)
-        self._form.close()
+        self._parts.close()
 
     def _write(self, lines: list[Line]) -> None:
         nbytes = sum(line.nbytes for line in lines)
         lost = self.lost - self._lost_recorded
-        lost_line = (
-            [Line({"kind": "lost", "time": iso_time(time()), "lines": lost})] if lost else []
-        )
+        values = {"kind": "lost", "time": iso_time(time()), "lines": lost}
         try:
-            self._form.write([*lost_line, *lines])
+            self._parts.write([Line(values), *lines] if lost else lines)
         except Exception as error:  # noqa: BLE001 - logged and counted
             self._failed += len(lines)
             self._log_failure(error)
@@ -141,16 +94,21 @@ class WriterThread:
             self.written += len(lines)
             self._lost_recorded += lost
         for line in lines:
-            line.drop_text()
+            _drop_text(line)
         self._bytes_done += nbytes
 
     def _log_failure(self, error: Exception) -> None:
         if not self._has_logged:
             self._has_logged = True
             self._logger.error(
-                "%s can't be written, the crawl continues: %s: %s",
-                self._what,
+                "Evidence can't be written, the crawl continues: %s: %s",
                 self._path,
                 getattr(error, "strerror", None) or error,
                 exc_info=None if isinstance(error, OSError) else error,
             )
+
+
+def _drop_text(line: Line) -> None:
+    """Remove the text of a line from memory. The values of its file, with the hash, are kept."""
+    if line.new_file is not None and line.new_file.as_json:
+        line.new_file.body = None

@@ -6,7 +6,6 @@ import hashlib
 import json
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import HtmlResponse
@@ -45,20 +44,19 @@ class Answers:
         return None
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_and_a_drop_have_a_line_with_all_that_decided(web, path):
     site = web.site(robots(RULES))
     settings = {"REP_EVIDENCE": path}
     result = await crawl(site.url("/private"), site.url("/private/open"), settings=settings)
     (drop,) = of(path, site.url("/private"))
     (page,) = of(path, site.url("/private/open"))
-    assert (drop["kind"], drop["decision"], drop["reason"]) == ("drop", "disallowed", "rule")
-    assert (drop["rule"], drop["line"], drop["source"]) == ("Disallow: /private", 2, None)
-    assert (drop["status"], drop["user_agent"]) == (None, None)
-    assert (page["kind"], page["decision"], page["source"]) == ("page", "allowed", "download")
-    assert (page["rule"], page["line"]) == ("Allow: /private/open", 3)
-    assert (page["status"], page["user_agent"], page["method"]) == (200, "testbot/1.0", "GET")
-    for line in drop, page:
+    for line, *expected in (
+        (drop, "drop", "disallowed", "Disallow: /private", 2, None, None, None),
+        (page, "page", "allowed", "Allow: /private/open", 3, "download", 200, "testbot/1.0"),
+    ):
+        names = ("kind", "decision", "rule", "line", "source", "status", "user_agent")
+        assert [line[name] for name in names] == expected
+        assert (line["reason"], line["method"]) == ("rule", "GET")
         assert (line["tokens"], line["hops"], line["exemption"]) == (["testbot"], [], None)
         file = line["robotstxt"]
         assert (file["url"], file["outcome"]) == (site.url("/robots.txt"), "available")
@@ -72,7 +70,6 @@ async def test_a_page_and_a_drop_have_a_line_with_all_that_decided(web, path):
     assert "robotstxt/evidence/lost" not in result.stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_text_is_kept_once_by_its_hash(web, tmp_path):
     sites = [web.site(robots(RULES), host=host) for host in ("127.0.0.1", "127.0.0.2")]
     path = tmp_path / "evidence"
@@ -82,7 +79,6 @@ async def test_a_text_is_kept_once_by_its_hash(web, tmp_path):
     assert texts[0].read_text() == RULES
 
 
-@pytest_twisted.ensureDeferred
 async def test_decisions_of_a_warc_refer_to_the_response_that_they_are_by(web, tmp_path):
     site, missing = web.site(robots(RULES)), web.site(answer(404))
     path = tmp_path / "evidence.warc.gz"
@@ -100,7 +96,6 @@ async def test_decisions_of_a_warc_refer_to_the_response_that_they_are_by(web, t
     assert referring == {site.url("/"): RULES.encode(), missing.url("/"): b""}
 
 
-@pytest_twisted.ensureDeferred
 async def test_each_hop_and_each_try_has_a_line(web, path):
     paths = {
         "/old": [redirect("/new")],
@@ -122,7 +117,6 @@ async def test_each_hop_and_each_try_has_a_line(web, path):
     assert [(line["kind"], line["source"]) for line in broken] == [("failed", "download")] * 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_where_a_handler_went_by_itself_is_told(web, path):
     paths = {"/a": [redirect("/b")], "/c": [redirect("/private")]}
     site = web.site(robots(RULES), paths=paths)
@@ -136,7 +130,6 @@ async def test_where_a_handler_went_by_itself_is_told(web, path):
     assert hop["source"] == dropped["source"] == "handler"
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_was_not_sent_is_told(web, path, tmp_path):
     site = web.site(robots(RULES))
     settings = {
@@ -162,7 +155,6 @@ class Rewrites:
         request._set_url(request.url.replace("/rewritten", "/private"))
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_dropped_or_given_back_on_the_wire_has_not_failed(web, path):
     refused = answer(429, headers={"Retry-After": "3"})
     site = web.site(robots(RULES), paths={"/refuses": [refused, answer(200, PAGE)]})
@@ -184,42 +176,39 @@ async def test_what_is_dropped_or_given_back_on_the_wire_has_not_failed(web, pat
         assert line["kind"] == "page"
 
 
-@pytest_twisted.ensureDeferred
 async def test_exemptions_overrides_and_dry_runs_are_told(web, path, tmp_path):
-    (tmp_path / "rules").write_text("User-agent: *\nDisallow: /mine\n")
-    sites = {
-        policy: web.site(robots(RULES), host=f"127.0.0.{number}")
-        for number, policy in enumerate(("ignore", "disallow", "file", "agent"), 2)
+    rules = tmp_path / "rules"
+    rules.write_text("User-agent: *\nDisallow: /mine\n")
+    digest = hashlib.sha256(rules.read_bytes()).hexdigest()
+    more = {"file": {"path": str(rules)}, "agent": {"agent": "otherbot"}}
+    decisions = {
+        "ignore": "allowed",
+        "disallow": "disallowed",
+        "file": "disallowed",
+        "agent": "allowed",
     }
-    more = {"file": {"path": str(tmp_path / "rules")}, "agent": {"agent": "otherbot"}}
-    overrides = [
-        {"host": site.host, "policy": policy, "reason": "agreed", **more.get(policy, {})}
-        for policy, site in sites.items()
-    ]
+    sites, overrides = {}, []
+    for number, policy in enumerate(decisions, 2):
+        sites[policy] = site = web.site(robots(RULES), host=f"127.0.0.{number}")
+        entry = {"host": site.host, "policy": policy, "reason": "agreed"}
+        overrides.append({**entry, **more.get(policy, {})})
     site = web.site(robots(RULES))
-    settings = {"REP_EVIDENCE": path, "REP_OVERRIDES": overrides}
     exempt = Request(site.url("/private"), meta={"dont_obey_robotstxt": True})
-    urls = [site.url("/mine") for site in sites.values()]
-    await crawl(exempt, "data:,x", site.url("/robots.txt"), *urls, settings=settings)
+    urls = [exempt, "data:,x", site.url("/robots.txt"), *(s.url("/mine") for s in sites.values())]
+    settings = {"REP_EVIDENCE": path, "REP_OVERRIDES": overrides}
+    # The file counts as it was when the crawl began.
+    await crawl(*urls, settings=settings, opened=lambda _: rules.write_text(""))
     (line,) = of(path, site.url("/private"))
     assert (line["decision"], line["exemption"]) == (None, "dont_obey_robotstxt")
     assert (line["kind"], line["robotstxt"]) == ("page", None)
     assert of(path, "data:,x")[0]["exemption"] == "scheme"
     assert of(path, site.url("/robots.txt"))[0]["reason"] == "robotstxt"
     told = {policy: of(path, site.url("/mine"))[0] for policy, site in sites.items()}
-    assert {policy: line["override"]["policy"] for policy, line in told.items()} == {
-        policy: policy for policy in sites
-    }
-    assert told["ignore"]["override"]["reason"] == "agreed"
-    assert {policy: line["decision"] for policy, line in told.items()} == {
-        "ignore": "allowed",
-        "disallow": "disallowed",
-        "file": "disallowed",
-        "agent": "allowed",
-    }
+    assert {policy: line["decision"] for policy, line in told.items()} == decisions
+    for policy, line in told.items():
+        assert (line["override"]["policy"], line["override"]["reason"]) == (policy, "agreed")
     file = told["file"]["robotstxt"]
-    assert (file["outcome"], told["file"]["line"]) == ("override", 2)
-    assert file["sha256"] == hashlib.sha256((tmp_path / "rules").read_bytes()).hexdigest()
+    assert (file["outcome"], file["sha256"], told["file"]["line"]) == ("override", digest, 2)
     assert told["agent"]["tokens"] == ["otherbot"]
     assert told["agent"]["robotstxt"]["sha256"] == SHA256
 
@@ -228,20 +217,6 @@ async def test_exemptions_overrides_and_dry_runs_are_told(web, path, tmp_path):
     assert (line["kind"], line["decision"], line["dry_run"]) == ("page", "disallowed", True)
 
 
-@pytest_twisted.ensureDeferred
-async def test_the_file_of_an_override_is_told_as_it_was_decided_by(web, path, tmp_path):
-    rules = tmp_path / "rules"
-    rules.write_text("User-agent: *\nDisallow: /mine\n")
-    digest = hashlib.sha256(rules.read_bytes()).hexdigest()
-    site = web.site(robots(RULES))
-    override = {"host": site.host, "policy": "file", "path": str(rules), "reason": "agreed"}
-    settings = {"REP_EVIDENCE": path, "REP_OVERRIDES": [override]}
-    await crawl(site.url("/mine"), settings=settings, opened=lambda _: rules.write_text(""))
-    (line,) = of(path, site.url("/mine"))
-    assert (line["decision"], line["robotstxt"]["sha256"]) == ("disallowed", digest)
-
-
-@pytest_twisted.ensureDeferred
 async def test_an_origin_that_nobody_knows_is_told(web, path):
     failing, proxy = web.site(answer(503)), web.site(answer(407))
     behind = Request("http://example.com/", meta={"proxy": proxy.url("")})
@@ -255,7 +230,6 @@ async def test_an_origin_that_nobody_knows_is_told(web, path):
     assert [line["reason"] for line in of(path, bad.url)] == ["no-origin"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_stale_copy_is_the_text_that_is_told(web, path, clock, tmp_path):
     site = web.site(robots(RULES), answer(503))
     settings = {
@@ -273,7 +247,6 @@ async def test_a_stale_copy_is_the_text_that_is_told(web, path, clock, tmp_path)
     assert 100_000 <= line["age"] < 200_000
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_another_crawl_has_looked_up_is_told(web, tmp_path):
     site = web.site(held(robots(RULES)))
     paths = [tmp_path / name for name in ("one", "two")]
@@ -282,15 +255,11 @@ async def test_what_another_crawl_has_looked_up_is_told(web, tmp_path):
         await until(lambda: site.robots_requests)
         site.release()
 
-    crawls = [
-        crawl(
-            site.url("/"),
-            settings={"REP_EVIDENCE": path},
-            then=lambda _: [site.url("/again")] if not site.targets[2:] else [],
-            meanwhile=meanwhile,
-        )
-        for path in paths
-    ]
+    def then(response):
+        return [] if site.targets[2:] else [site.url("/again")]
+
+    options = {"then": then, "meanwhile": meanwhile}
+    crawls = [crawl(site.url("/"), settings={"REP_EVIDENCE": path}, **options) for path in paths]
     await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
     told = [line for path in paths for line in lines(path) if line["kind"] == "page"]
     assert {line["robotstxt"]["sha256"] for line in told} == {SHA256}
@@ -299,15 +268,10 @@ async def test_what_another_crawl_has_looked_up_is_told(web, tmp_path):
         assert (path / "texts" / SHA256[:2] / SHA256).read_text() == RULES
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_known_of_use_is_told(web, path):
     paths = {"/header": [answer(200, PAGE, headers={"Content-Usage": "train-ai=n"})]}
     site = web.site(robots(USAGE), paths=paths)
-    settings = {
-        "REP_EVIDENCE": path,
-        "REP_PURPOSES": "ai-training",
-        "REP_USAGE_ACTION": "drop",
-    }
+    settings = {"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": "drop", "REP_EVIDENCE": path}
     await crawl(*map(site.url, ("/", "/no", "/header")), settings=settings)
     (page,), (drop,) = of(path, site.url("/")), of(path, site.url("/no"))
     assert (page["kind"], page["usage"]["results"]) == ("page", {"ai-training": "allow"})
@@ -324,7 +288,6 @@ async def test_what_is_known_of_use_is_told(web, path):
     assert [said["place"] for said in later["usage"]["statements"]] == ["robots.txt", "header"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_a_tdmrep_json_came_to_is_told(web, path):
     body = '[{"location": "/no", "tdm-reservation": 1}]'
     site = web.site(robots(RULES), paths={"/.well-known/tdmrep.json": [answer(200, body)]})
@@ -349,7 +312,6 @@ async def test_what_a_tdmrep_json_came_to_is_told(web, path):
     assert drop["robotstxt"]["url"] == site.url("/robots.txt")
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_credentials_are_written(web, path):
     site = web.site(robots(RULES))
     store = f"sqlite:///{path.parent}/robots.sqlite"
@@ -359,7 +321,6 @@ async def test_no_credentials_are_written(web, path):
     assert "secret" not in json.dumps(lines(path))
 
 
-@pytest_twisted.ensureDeferred
 async def test_equal_settings_have_an_equal_digest(web, tmp_path):
     site = web.site(robots(RULES))
     digests = []
@@ -374,10 +335,6 @@ async def test_equal_settings_have_an_equal_digest(web, tmp_path):
 @pytest.mark.parametrize("mode", MODES)
 def test_evidence_is_written_in_each_mode(web, path, mode):
     site = web.site(robots(RULES))
-    process = CrawlProcess(mode, [site.url("/"), site.url("/private")], REP_EVIDENCE=str(path))
-    try:
-        process.result()
-    finally:
-        process.kill()
+    CrawlProcess(mode, [site.url("/"), site.url("/private")], REP_EVIDENCE=str(path)).result()
     kinds = sorted(line["kind"] for line in lines(path))
     assert kinds == ["drop", "end", "page", "robotstxt", "start"]

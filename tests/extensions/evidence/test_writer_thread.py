@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
+import gzip
 import hashlib
 import logging
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-import pytest_twisted
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import SettingsError
-from scrapy_rep.extensions.evidence import part_files, writer_thread
-from scrapy_rep.extensions.evidence.jsonl import end_of_lines
-from scrapy_rep.extensions.evidence.writer_thread import Line
+from scrapy_rep.extensions.evidence import parts, writer_thread
+from scrapy_rep.extensions.evidence.formats import open_to_write
+from scrapy_rep.extensions.evidence.jsonl import JsonLines
+from scrapy_rep.extensions.evidence.parts import Line
+from scrapy_rep.extensions.evidence.warc import end_of_members
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, robots
@@ -48,11 +48,7 @@ def test_killed_it_is_gone_on_with_and_no_line_is_lost(web, path):
     part = part_of(path)
     whole = part.read_bytes()
     part.write_bytes(whole + whole[: len(whole) // 3])
-    again = CrawlProcess("asyncio", [site.url("/again")], REP_EVIDENCE=str(path))
-    try:
-        again.result()
-    finally:
-        again.kill()
+    CrawlProcess("asyncio", [site.url("/again")], REP_EVIDENCE=str(path)).result()
     assert part.read_bytes().startswith(whole)
     assert [line["kind"] for line in lines(path)].count("start") >= 2
     for url in [*urls, site.url("/again")]:
@@ -61,7 +57,6 @@ def test_killed_it_is_gone_on_with_and_no_line_is_lost(web, path):
 
 
 @pytest.mark.parametrize("cut", [1, 20, 150])
-@pytest_twisted.ensureDeferred
 async def test_a_record_that_was_cut_is_taken_off(web, path, cut):
     site = web.site(robots(RULES))
     await crawl(site.url("/a"), settings={"REP_EVIDENCE": path})
@@ -75,7 +70,6 @@ async def test_a_record_that_was_cut_is_taken_off(web, path, cut):
 
 
 @pytest.mark.parametrize("junk", [b"", b"no line", bytes(200_000)])
-@pytest_twisted.ensureDeferred
 async def test_what_is_no_line_at_all_is_taken_off(web, tmp_path, junk):
     site = web.site(robots(RULES))
     path = tmp_path / "evidence"
@@ -94,7 +88,6 @@ def in_its_middle(data):
     "damaged",
     [in_its_middle, lambda data: data + bytes(4096), lambda _: b"no member", lambda _: bytes(9)],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_warc_that_is_damaged_is_left_as_it_is(web, tmp_path, damaged):
     site = web.site(robots(RULES))
     path, second = tmp_path / "evidence.warc.gz", tmp_path / "evidence-00002.warc.gz"
@@ -107,9 +100,8 @@ async def test_a_warc_that_is_damaged_is_left_as_it_is(web, tmp_path, damaged):
     assert of(second, site.url("/b"))
 
 
-@pytest_twisted.ensureDeferred
 async def test_parts_are_rotated_by_size(web, path, monkeypatch):
-    monkeypatch.setattr(part_files, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(parts, "MAX_BYTES", 3_000)
     monkeypatch.setattr(writer_thread, "_BATCH", 1)  # else all lines that wait are in one part
     site = web.site(robots(RULES))
     urls = [site.url(f"/{number}") for number in range(12)]
@@ -124,25 +116,18 @@ async def test_parts_are_rotated_by_size(web, path, monkeypatch):
         assert len(of(path, url)) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_part_that_another_writes_to_is_left_alone(web, path):
     site = web.site(robots(RULES))
-    part = part_of(path)
-    part.parent.mkdir(exist_ok=True)
-    names = {1: part, 2: part.with_name(part.name + "-2")}
-    other = part_files.Parts(names.get, end_of_lines)
-    other.append(b"of another\n")
+    path.parent.mkdir(exist_ok=True)
+    other = open_to_write(path, '"version":""')
+    other.write([Line({"kind": "start", "time": "2026-11-22T08:10:27Z"})])
+    before = part_of(path).read_bytes()
     await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
-    assert part.read_bytes() == b"of another\n"
-    part.unlink()
-    if path.is_dir():
-        assert of(path, site.url("/"))
-    else:
-        assert is_sound(path.with_name("evidence-00002.warc.gz"))
     other.close()
+    assert part_of(path).read_bytes() == before
+    assert of(path, site.url("/"))
 
 
-@pytest_twisted.ensureDeferred
 async def test_where_files_can_not_be_locked_each_crawl_has_a_part(web, path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     site = web.site(robots(RULES))
@@ -165,7 +150,6 @@ async def test_where_files_can_not_be_locked_each_crawl_has_a_part(web, path, mo
         ("/proc", "it can't be written"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_can_not_be_written_stops_the_crawl(web, tmp_path, name, says):
     (tmp_path / "file").touch()
     (tmp_path / "folder.warc.gz").mkdir()
@@ -177,22 +161,13 @@ async def test_what_can_not_be_written_stops_the_crawl(web, tmp_path, name, says
     assert site.journal == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_warc_without_warcio_stops_the_crawl(tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def importing(name, *arguments):
-        if name == "scrapy_rep.extensions.evidence.warc":
-            raise ImportError
-        return real(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
+    monkeypatch.setitem(sys.modules, "scrapy_rep.extensions.evidence.warc", None)
     with pytest.raises(SettingsError, match=r"pip install scrapy-rep\[warc\]"):
         await crawl(settings={"REP_EVIDENCE": tmp_path / "evidence.warc.gz"})
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest_twisted.ensureDeferred
 async def test_a_full_disk_is_told_once_and_stops_no_crawl(web, tmp_path):
     site = web.site(robots(RULES))
     path = tmp_path / "evidence"
@@ -210,7 +185,6 @@ async def test_a_full_disk_is_told_once_and_stops_no_crawl(web, tmp_path):
     assert result.stats["robotstxt/evidence/written"] == 0
 
 
-@pytest_twisted.ensureDeferred
 async def test_when_it_can_be_written_again_it_says_what_is_lost(web, tmp_path):
     site = web.site(robots(RULES))
     path = tmp_path / "evidence"
@@ -230,7 +204,6 @@ async def test_when_it_can_be_written_again_it_says_what_is_lost(web, tmp_path):
     assert of(path, site.url("/b"))
 
 
-@pytest_twisted.ensureDeferred
 async def test_where_the_disk_is_too_slow_memory_is_bounded(web, tmp_path, monkeypatch):
     monkeypatch.setattr(writer_thread, "_MAX_LINES", 0)
     site = web.site(robots(RULES))
@@ -242,47 +215,27 @@ async def test_where_the_disk_is_too_slow_memory_is_bounded(web, tmp_path, monke
     assert told.endswith("the disk is slower than the crawl")
 
 
-class Slow:
-    """A form that writes when it may."""
-
-    def __init__(self):
-        self.may = threading.Event()
-        self.written = []
-
-    def write(self, lines):
-        self.may.wait()
-        self.written += [line.values["number"] for line in lines]
-
-    def close(self):
-        pass
-
-
-@pytest_twisted.ensureDeferred
 async def test_many_lines_that_wait_are_all_written(tmp_path, monkeypatch):
     monkeypatch.setattr(writer_thread, "_BATCH", 3)
-    form = Slow()
-    lines_of = writer_thread.WriterThread(form, "Evidence", tmp_path)
+    writing = writer_thread.WriterThread(open_to_write(tmp_path, '"version":""'), tmp_path)
     for number in range(20):
-        lines_of.put(Line({"kind": "page", "number": number}))
-    form.may.set()
-    await deferred_from_coro(lines_of.stop())
-    assert form.written == list(range(20))
-    assert (lines_of.written, lines_of.lost) == (20, 0)
+        writing.put(Line({"kind": "page", "number": number}))
+    await deferred_from_coro(writing.stop())
+    assert [line["number"] for line in lines(tmp_path)] == list(range(20))
+    assert (writing.written, writing.lost) == (20, 0)
 
 
 def test_ends_are_found_anywhere(tmp_path):
-    import gzip
-
     path = tmp_path / "file"
-    for size in (0, 1, 65_535, 65_536, 65_537, 200_000):
-        path.write_bytes(b"a\n" + b"x" * size)
+
+    def end(find, content):
+        path.write_bytes(content)
         with path.open("rb") as file:
-            assert end_of_lines(file) == 2
+            return find(file)
+
+    for size in (0, 1, 65_535, 65_536, 65_537, 200_000):
+        assert end(JsonLines(path)._end_of_records, b"a\n" + b"x" * size) == 2
     random = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(5_000))
     member = gzip.compress(random)
-    for rest, ends in zip(
-        (b"", member[:-1], member + b"\0", member * 2), (1, 1, 2, 3), strict=True
-    ):
-        path.write_bytes(member + rest)
-        with path.open("rb") as file:
-            assert part_files.end_of_members(file) == ends * len(member)
+    for rest, ends in ((b"", 1), (member[:-1], 1), (member + b"\0", 2), (member * 2, 3)):
+        assert end(end_of_members, member + rest) == ends * len(member)

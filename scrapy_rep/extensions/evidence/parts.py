@@ -1,0 +1,191 @@
+"""The lines of the evidence, and the parts in which they are: files of limited size."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import count, takewhile
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+from scrapy_rep.extensions.robots_file import RobotsFile, as_json
+
+MAX_BYTES: Final = 128 * 1024**2
+"""Size of a part in bytes after which the next part is begun."""
+DAMAGE: Final = (ValueError, LookupError, TypeError, AttributeError)
+"""Exceptions that are raised while a line is read that is not JSON, or that lacks members."""
+_OF_FILES: Final = {"robotstxt", "tdmrep"}
+_OF_URLS: Final = {"page", "failed", "drop", "usage"}
+
+
+class Line(NamedTuple):
+    """A line to be written, about a request, a robots.txt, or the crawl."""
+
+    values: dict[str, Any]
+    file: RobotsFile | None = None
+    """The robots.txt or tdmrep.json to which the line refers; None if there is none."""
+
+    @property
+    def new_file(self) -> RobotsFile | None:
+        """The file, if the line is about it. Its text is written with this line."""
+        return self.file if self.values["kind"] in _OF_FILES else None
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the text to be written with the line, in bytes."""
+        return len((self.new_file and self.new_file.body) or b"")
+
+    def encode(self, tail: str) -> bytes:
+        """Return the line as JSON. ``tail`` has the members that are the same in all lines."""
+        file = "null" if self.file is None else self.file.as_json
+        name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
+        return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
+
+
+class Found(NamedTuple):
+    """A line that was read, and the text of the robots.txt to which it refers."""
+
+    values: dict[str, Any]
+    """The members of the line."""
+    text: bytes | None
+    """The text of robots.txt. None if the line refers to no text, or if the text is missing or
+    doesn't have the hash in the line."""
+    part: Path
+    """The file that contains the line."""
+
+    @classmethod
+    def checked(cls, values: dict[str, Any], text: bytes | None, part: Path) -> Found:
+        """Return the line, with ``text`` if that has the hash in the line."""
+        is_unchanged = text is not None and sha256(text).hexdigest() == digest_of(values)
+        return cls(values, text if is_unchanged else None, part)
+
+
+class Parts(ABC):
+    """The evidence at a path, in one format. Only one crawl at a time writes to a part.
+
+    Records are appended to a part until it has MAX_BYTES, then to the next part. A part of an
+    earlier crawl is continued if it has less than MAX_BYTES. If that crawl was killed, an
+    incomplete record at the end of the part is removed first. A part that is damaged in another way
+    is left unchanged. A crawl locks the part that it writes, so crawls at the same time write
+    different parts. If files can't be locked, each crawl begins a new part.
+    """
+
+    def __init__(self, path: Path, tail: str = "") -> None:
+        """``tail`` has the members of the JSON object that are the same in all written lines."""
+        self._path = path
+        self._tail = tail
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    @abstractmethod
+    def write(self, lines: Sequence[Line]) -> None:
+        """Write all lines. Raises OSError if they can't be written; then none is written."""
+
+    @abstractmethod
+    def find(self, url: str, damaged: set[Path]) -> Iterator[Found]:
+        """Yield the lines about ``url``, and add parts that are damaged to ``damaged``."""
+
+    @abstractmethod
+    def _part_path(self, number: int) -> Path:
+        """Return the path of the part with this number; the first number is 1."""
+
+    @abstractmethod
+    def _end_of_records(self, file: IO[bytes]) -> int | None:
+        """Return the offset after the last complete record of a part; None if it is damaged."""
+
+    def _header_of_part(self, path: Path) -> bytes:  # noqa: ARG002
+        """Return the first bytes of a new part."""
+        return b""
+
+    def existing(self) -> Iterator[Path]:
+        """Yield the paths of the parts that exist."""
+        return takewhile(Path.exists, map(self._part_path, count(1)))
+
+    def close(self) -> None:
+        """Close the current part."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, data: bytes) -> None:
+        """Append ``data``, complete records. Raises OSError if that fails; then none is written."""
+        if self._file is None or self._size >= MAX_BYTES:
+            self.close()
+            self._file = self._open_next_part()
+        file, rest = self._file, memoryview(data)
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            try:
+                file.truncate(self._size)
+            except OSError:  # the incomplete record is removed when the part is opened again
+                self.close()
+            raise
+        self._size += len(data)
+
+    def _open_next_part(self) -> IO[bytes]:
+        for path in map(self._part_path, count(1)):
+            file = _open_and_lock(path)
+            if file is not None:
+                try:
+                    size = self._remove_incomplete_record(file)
+                    if size is not None:
+                        self._size = size or file.write(self._header_of_part(path))
+                        return file
+                except BaseException:
+                    file.close()
+                    raise
+                file.close()
+        raise AssertionError("there is no end of numbers")
+
+    def _remove_incomplete_record(self, file: IO[bytes]) -> int | None:
+        size = file.seek(0, 2)
+        end = self._end_of_records(file)
+        return file.truncate(end) if end is not None and end < size else end
+
+
+def _open_and_lock(path: Path) -> IO[bytes] | None:
+    """Open and lock a part, and return the file.
+
+    Return None if the part is full, if another crawl writes it, or if it exists and files can't be
+    locked.
+    """
+    is_new = not path.exists()
+    if not is_new and path.stat().st_size >= MAX_BYTES:
+        return None
+    # Not buffered, so that written records are not lost if this process is killed.
+    file = path.open("ab+", buffering=0)
+    is_locked = _lock(file)
+    if is_locked or (is_new and is_locked is None):
+        return file
+    file.close()
+    return None
+
+
+def _lock(file: IO[bytes]) -> bool | None:
+    """Lock a file until it is closed; return whether that succeeded.
+
+    False if another process has locked the file; None if files can't be locked here.
+    """
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # OSError: the file system has no locks
+        return None
+    return True
+
+
+def is_about(values: dict[str, Any], url: str) -> bool:
+    """Return whether a line with these members is about ``url``."""
+    return values["kind"] in _OF_URLS and values["url"] == url
+
+
+def digest_of(values: dict[str, Any]) -> str | None:
+    """Return the hash of the text to which a line with these members refers."""
+    digest: str | None = (values["robotstxt"] or {}).get("sha256")
+    return digest

@@ -1,0 +1,82 @@
+"""What is said about a wrong command line, with status 2."""
+
+from __future__ import annotations
+
+import pytest
+
+A, B = "http://a.example/", "https://b.example"
+TOKEN = "argument --agent: must be a product token or a User-Agent"
+STORE = ["cache", "list", "-s"]
+UNREADABLE = "redis-py can't read that URL"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param([], "a subcommand is required, one of: check, explain, lint", marks=pytest.mark.real_process),
+        (["chekc"], "check, explain, lint, cache, evidence, plan (got: 'chekc'); did you mean check?\n"),
+        (["prune"], "plan (got: 'prune'); did you mean cache prune?"),
+        (["check"], "check requires URLs"),
+        (["check", "--frobnicate", A], "unknown option: --frobnicate\n"),
+        (["check", "--agnet", "x", A], "--agnet; did you mean --agent?"),
+        (["check", "--file", A, "x"], "the path of a file, not a URL"),
+        (["check", "--file", "none.txt", A], "none.txt: No such file"),
+        (["check", "--file", "-", "--urls-from", "-"], "can't both come from standard input"),
+        (["check", "--file", ".", A], ".: Is a directory"),
+        (["check", "--agent", "", A], TOKEN),
+        (["check", "--agent", "*", A], TOKEN),
+        (["check", "--agent", "böt", A], TOKEN),
+        (["check", "--purpose", "tdm", A], "--purpose is an option of explain and plan only"),
+        (["check", "--in", "evidence", A], "--in is an option of evidence only"),
+        (["check", "-s", "REP_TIMEOUT=soon", A], "REP_TIMEOUT is 'soon'"),
+        (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
+        (["explain", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
+        (["explain", "--file", "x", A], "x: No such file"),
+        (["lint", "none.txt"], "none.txt: No such file or directory\n"),
+        (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),
+        (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
+        (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check and plan only"),
+        (["cache"], "cache requires an action, one of: list, show ORIGIN"),
+        (["cache", "frobnicate"], "refresh ORIGIN, drop ORIGIN, prune (got: 'frobnicate')\n"),
+        (["cache", "list", A], "cache list takes no arguments"),
+        (["cache", "show"], "cache show takes one origin"),
+        (["cache", "drop", A, B], "cache drop takes one origin"),
+        (["cache", "show", "a.example"], "did you mean https://a.example or http://a.example?"),
+        (["cache", "drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
+        (["cache", "show", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL\n"),
+        (["cache", "show", "localhost:80"], "did you mean https://localhost:80 or http://localhost:80?"),
+        (["cache", "list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
+        (["cache", "list", "--agent", "a"], "--agent is an option of check, explain and plan only"),
+        (["cache", "list", "--fresh"], "--fresh is an option of check, explain, lint and plan only: use cache ref"),
+        ([*STORE, "REP_STORE=redis://a/b"], "'redis://HOST:PORT/NUMBER', with the number"),
+        ([*STORE, "REP_STORE=redis://"], "REP_STORE is 'redis://': it must be"),
+        ([*STORE, "REP_STORE=redis://a?db=x"], UNREADABLE),
+        ([*STORE, "REP_STORE=redis://a?nosuch=1"], UNREADABLE),
+        ([*STORE, "REP_STORE=rediss://a?nosuch=1"], UNREADABLE),
+        ([*STORE, "REP_STORE=redis+sentinel://a/b?nosuch=1"], UNREADABLE),
+        (["evidence", A, "--in", "none"], "none: there is no such directory"),
+        (["evidence", A, "--in", "no.warc.gz"], "no.warc.gz: there is no such file"),
+        (["evidence", A, "--in", "a.jsonl"], "a.jsonl: it is a file, not a directory, and"),
+        (["evidence", A, "--fresh"], "--fresh is an option of check, explain, lint and plan"),
+        (["evidence", A], "evidence requires --in PATH"),
+        (["evidence", "--in", "evidence"], "evidence takes one URL"),
+        (["evidence", "mailto:a@b", "--in", "evidence"], "mailto:a@b: not an absolute http"),
+        (["evidence", "example.com", "--in", "evidence"], "did you mean https://example.com"),
+        (["plan"], "plan requires URLs"),
+        (["plan", "--urls-from", A], "the path of a file, not a URL"),
+        (["plan", "--urls-from", "none.txt"], "none.txt: No such file or directory"),
+        (["plan", "--delay", "-1", A], "--delay: must be a number of seconds, 0 or more, not '-1'"),
+        (["plan", "--delay", "abc", A], "must be a number of seconds, 0 or more, not 'abc'"),
+        (["plan", "--other-agent", "", A], "--other-agent: must be a product token"),
+        (["plan", "--fail-if", "unreachable=5", A], "such as disallowed=10%, unreachable=0% or"),
+        (["plan", "--fail-if", "hours=5%", A], "or hours=8, not 'hours=5%'"),
+        (["plan", "--fail-if", "hours=", A], "or hours=8, not 'hours='"),
+        (["plan", "--fail-if", "urls=5%", A], "or hours=8, not 'urls=5%'"),
+        (["plan", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_status_2(robots_command, tmp_path, arguments, says):
+    (tmp_path / "a.jsonl").touch()
+    run = robots_command(*arguments)
+    assert run.status == 2
+    assert says in run.err
