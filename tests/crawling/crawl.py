@@ -48,10 +48,17 @@ class Crawl:
 
     responses: list = field(default_factory=list)
     failures: list = field(default_factory=list)
+    items: list = field(default_factory=list)
     parsed: list = field(default_factory=list)
     records: list = field(default_factory=list)
     stats: dict = field(default_factory=dict)
     crawler: object = None
+
+    def add_item(self, item):
+        self.items.append(item)
+
+    def add_parsed(self, robotparser, request):
+        self.parsed.append((robotparser, request))
 
     @property
     def dropped(self):
@@ -187,9 +194,6 @@ async def crawl(
     left = list(phases)
     beside = []
 
-    def parsed(robotparser, request):
-        result.parsed.append((robotparser, request))
-
     def spider_opened():
         if opened is not None:
             opened(crawler)
@@ -204,7 +208,8 @@ async def crawl(
             raise DontCloseSpider
 
     if HAS_ROBOTS_PARSED:
-        crawler.signals.connect(parsed, signals.robots_parsed)
+        crawler.signals.connect(result.add_parsed, signals.robots_parsed)
+    crawler.signals.connect(result.add_item, signals.item_scraped)
     crawler.signals.connect(spider_opened, signals.spider_opened)
     crawler.signals.connect(idle, signals.spider_idle)
     handler = _Records(result.records)

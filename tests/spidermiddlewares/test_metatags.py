@@ -6,7 +6,6 @@ import dataclasses
 import logging
 
 import pytest
-import pytest_twisted
 import scrapy
 
 from tests.crawling.crawl import ListSpider, crawl
@@ -69,29 +68,15 @@ class TaggedSpider(ListSpider):
 
 async def tagged(web, *paths, settings=None):
     site = web.site(paths=PATHS)
-    items = []
-
-    def opened(crawler):
-        def kept(item):
-            items.append(item)
-
-        crawler.kept = kept
-        crawler.signals.connect(crawler.kept, scrapy.signals.item_scraped)
-
-    urls = [site.url(path) for path in paths]
-    result = await crawl(*urls, settings=settings, opened=opened, spidercls=TaggedSpider)
+    result = await crawl(*map(site.url, paths), settings=settings, spidercls=TaggedSpider)
     followed = {t.partition("?")[0] for t in site.targets if t.endswith("?from")}
-    indexed = {
-        url.removeprefix(site.url(""))
-        for item in items
-        if isinstance(item, dict)
-        for url in [item["url"]]
-    }
-    marked = {
-        item.url.removeprefix(site.url(""))
-        for item in items
-        if isinstance(item, Declared) and item.robots_noindex
-    }
+
+    def paths_of(urls):
+        return {url.removeprefix(site.url("")) for url in urls}
+
+    indexed = paths_of(item["url"] for item in result.items if isinstance(item, dict))
+    declared = [item for item in result.items if isinstance(item, Declared)]
+    marked = paths_of(item.url for item in declared if item.robots_noindex)
     return followed, indexed, marked, result
 
 
@@ -101,7 +86,6 @@ NOINDEX = NOFOLLOW - {"/nofollow"}
 
 
 @pytest.mark.spec("R-1", "R-2", "R-3")
-@pytest_twisted.ensureDeferred
 async def test_by_default_links_are_dropped_and_items_marked(web):
     followed, indexed, marked, result = await tagged(web, *ALL)
     assert followed == set(ALL) - NOFOLLOW
@@ -115,44 +99,38 @@ async def test_by_default_links_are_dropped_and_items_marked(web):
     assert tags["plain"] is None
 
 
-@pytest_twisted.ensureDeferred
-async def test_a_link_that_is_not_followed_is_told_of_as_all_that_is_dropped(web):
-    site = web.site(paths=PATHS)
-    page = site.url("/nofollow")
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_what_is_dropped_and_what_would_be_is_told(web, dry_run):
+    page = web.site(paths=PATHS).url("/both")
     ear = Ear("robotstxt_forbidden")
-    result = await crawl(page, spidercls=TaggedSpider, opened=ear.listen)
-    assert result.stats["robotstxt/forbidden"] == 1
-    assert result.stats["robotstxt/forbidden_reason_count/nofollow"] == 1
-    ((_, what),) = ear.heard
-    assert (what["request"].url, what["dropped"]) == (f"{page}?from", True)
-    assert what["request"].meta["robotstxt"]["reason"] == "nofollow"
-    why = f"nofollow in robots meta tag or X-Robots-Tag of {page}"
-    lines = result.messages(logging.INFO)
-    assert f"Ignoring link ({why}): <GET {page}?from>" in lines
-    assert "Links ignored (nofollow in robots meta tag or X-Robots-Tag): 1" in lines
-    assert not [line for line in lines if "robots.txt: " in line and "nofollow" in line]
-    assert not [line for line in lines if line.startswith("Requests dropped")]
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_dry_run_tells_of_a_link_as_of_all_that_would_be_dropped(web):
-    site = web.site(paths=PATHS)
-    page = site.url("/nofollow")
-    ear = Ear("robotstxt_forbidden")
-    settings = {"REP_DRY_RUN": True}
+    settings = {"REP_DRY_RUN": dry_run, "REP_META_TAGS": "drop"}
     result = await crawl(page, spidercls=TaggedSpider, settings=settings, opened=ear.listen)
-    assert f"{page}?from" in result.fetched
-    assert result.stats["robotstxt/dry_run/forbidden"] == 1
-    assert result.stats["robotstxt/dry_run/forbidden_reason_count/nofollow"] == 1
-    assert "robotstxt/forbidden" not in result.stats
+    assert (f"{page}?from" in result.fetched) == dry_run
+    assert len(result.items) == (2 if dry_run else 0)
+    stats = {name: n for name, n in result.stats.items() if "forbidden" in name}
+    prefix = "robotstxt/dry_run/" if dry_run else "robotstxt/"
+    names = ("forbidden", "forbidden_reason_count/nofollow")
+    assert stats == {f"{prefix}{name}": 1 for name in names}
     ((_, what),) = ear.heard
-    assert (what["request"].url, what["dropped"]) == (f"{page}?from", False)
-    why = f"nofollow in robots meta tag or X-Robots-Tag of {page}"
-    assert f"Dry run, would drop <GET {page}?from>: {why}" in result.messages(logging.INFO)
+    assert (what["request"].url, what["dropped"]) == (f"{page}?from", not dry_run)
+    lines = result.messages(logging.INFO)
+    tags = "nofollow in robots meta tag or X-Robots-Tag"
+    if dry_run:
+        assert f"Dry run, would drop <GET {page}?from>: {tags} of {page}" in lines
+    else:
+        assert what["request"].meta["robotstxt"]["reason"] == "nofollow"
+        assert f"Ignoring link ({tags} of {page}): <GET {page}?from>" in lines
+        assert f"Links ignored ({tags}): 1" in lines
+        assert not [line for line in lines if "robots.txt: " in line and "nofollow" in line]
+        assert not [line for line in lines if line.startswith("Requests dropped")]
+    ends = [line for line in lines if line.endswith(f" item (noindex): {page!r}")]
+    assert {line.partition(" item")[0] for line in ends} == {
+        "Dry run, would drop" if dry_run else "Dropped"
+    }
+    assert len(ends) == 2
 
 
 @pytest.mark.spec("R-1")
-@pytest_twisted.ensureDeferred
 async def test_items_are_dropped_where_that_is_asked_for(web):
     _, indexed, marked, result = await tagged(web, *ALL, settings={"REP_META_TAGS": "drop"})
     assert indexed == set(ALL) - NOINDEX
@@ -160,17 +138,6 @@ async def test_items_are_dropped_where_that_is_asked_for(web):
     lines = result.messages(logging.INFO)
     assert len([line for line in lines if line.startswith("Dropped item (noindex): ")]) == 10
     assert f"Items of pages with noindex: {2 * len(NOINDEX)}" in lines
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
-    page = web.site(paths=PATHS).url("/both")
-    settings = {"REP_DRY_RUN": True, "REP_META_TAGS": "drop"}
-    result = await crawl(page, spidercls=TaggedSpider, settings=settings)
-    assert result.stats["item_scraped_count"] == 2
-    line = f"Dry run, would drop item (noindex): {page!r}"
-    assert result.messages(logging.INFO).count(line) == 2
-    assert not [text for text in result.messages() if text.startswith("Dropped item")]
 
 
 @pytest.mark.spec("R-4")
@@ -183,14 +150,12 @@ async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
         {"REP_DRY_RUN": True, "REP_META_TAGS": "drop"},
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_advice_that_can_be_left_alone(web, settings):
     followed, indexed, marked, _ = await tagged(web, *ALL, settings=settings)
     assert followed == indexed == set(ALL)
     assert marked == set()
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
     site = web.site(paths=PATHS)
     disobedient = {"dont_obey_robotstxt": True}
@@ -219,33 +184,22 @@ class Frozen:
 
 
 @pytest.mark.parametrize("item", [object(), Frozen(), 5])
-@pytest_twisted.ensureDeferred
 async def test_an_item_that_can_not_be_marked_loses_nothing_of_what_comes_after_it(web, item):
     site = web.site(paths=PATHS | {"/noindex": page(meta("noindex"))})
-    items = []
 
     class Spider(ListSpider):
         def parse(self, response):
-            self.crawl.responses.append(response)
             if response.url.endswith("noindex"):
                 yield item
                 yield Declared(response.url)
                 yield scrapy.Request(site.url("/next"), callback=self.parse)
 
-    def opened(crawler):
-        def kept(item):
-            items.append(item)
-
-        crawler.kept = kept
-        crawler.signals.connect(crawler.kept, scrapy.signals.item_scraped)
-
-    result = await crawl(site.url("/noindex"), spidercls=Spider, opened=opened)
-    assert items == [item, Declared(site.url("/noindex"), robots_noindex=True)]
+    result = await crawl(site.url("/noindex"), spidercls=Spider)
+    assert result.items == [item, Declared(site.url("/noindex"), robots_noindex=True)]
     assert site.targets == ["/noindex", "/next"]
     assert bool(result.messages(logging.ERROR)) == isinstance(item, Frozen)
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
     many = {
         "/tags": page(meta("all") * 9_000),
@@ -271,25 +225,16 @@ async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
         ("hex", "<meta name=robots content=all>"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_page_whose_elements_can_not_be_read_is_taken_to_say_none(web, encoding, body):
     kind = {"Content-Type": f"text/html; charset={encoding}"}
     site = web.site(answer(404), paths={"/page": [answer(200, body, headers=kind)]})
-    items = []
-
-    def opened(crawler):
-        crawler.signals.connect(kept, scrapy.signals.item_scraped)
-
-    def kept(item):
-        items.append(item)
-
     page = site.url("/page")
     # MetaRefreshMiddleware reads pages, too, and loses those that have no text.
     settings = {"REP_PURPOSES": ["ai-training", "search"], "METAREFRESH_ENABLED": False}
-    result = await crawl(page, spidercls=TaggedSpider, settings=settings, opened=opened)
+    result = await crawl(page, spidercls=TaggedSpider, settings=settings)
     assert result.fetched == [page]
     assert site.targets == ["/page"]
-    assert items == [{"url": page}, Declared(page, robots_noindex=True)]
+    assert result.items == [{"url": page}, Declared(page, robots_noindex=True)]
     meta = result.responses[0].meta
     assert meta["robots_tags"] == {"noindex": True, "nofollow": True}
     results = {"ai-training": "disallow", "search": "unknown"}

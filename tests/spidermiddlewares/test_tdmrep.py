@@ -11,11 +11,12 @@ import pytest
 import scrapy
 from twisted.internet.defer import Deferred, DeferredList
 
-from scrapy_rep import Robots, RobotsUsageDisallowed, signals
+from scrapy_rep import Robots, RobotsUsageDisallowed
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, PAGE, answer, gzipped, held, redirect, robots
 from tests.downloadermiddlewares.test_modes import MODES
+from tests.test_signals import Ear
 from tests.waiting import until
 
 TDMREP = "/.well-known/tdmrep.json"
@@ -154,11 +155,8 @@ async def test_what_can_not_be_had_is_unknown(web, tmp_path, answers, raw, unkno
 async def test_where_there_is_none_it_is_not_used(web, status):
     site = site_of(web, answer(status))
     result = await crawl(site.url("/page"), settings=SETTINGS)
-    assert said(result.responses[0]) == {
-        "results": {"tdm": "unknown"},
-        "statements": [],
-        "tokens": ["testbot"],
-    }
+    usage = {"results": {"tdm": "unknown"}, "statements": [], "tokens": ["testbot"]}
+    assert said(result.responses[0]) == usage
 
 
 async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
@@ -166,13 +164,10 @@ async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
 
     def later():
         clock.advance(3600)
-        return [scrapy.Request(site.url("/2"))]
+        return [site.url("/2")]
 
-    result = await crawl(
-        site.url("/1"),
-        settings=SETTINGS,
-        phases=[lambda: [scrapy.Request(site.url("/1b"))], later],
-    )
+    phases = [lambda: [site.url("/1b")], later]
+    result = await crawl(site.url("/1"), settings=SETTINGS, phases=phases)
     assert asked(site) == 2
     assert pages(site) == {"/1", "/1b"}
     assert result.dropped == {site.url("/2"): "usage"}
@@ -261,11 +256,7 @@ async def test_crawls_that_use_a_store_fetch_it_once_together(web):
 @pytest.mark.parametrize("mode", MODES)
 def test_it_decides_in_each_mode(web, mode):
     site = site_of(web, file("/no"))
-    process = CrawlProcess(mode, [site.url("/a"), site.url("/no")], **SETTINGS)
-    try:
-        result = process.result()
-    finally:
-        process.kill()
+    result = CrawlProcess(mode, [site.url("/a"), site.url("/no")], **SETTINGS).result()
     assert result["dropped"] == {site.url("/no"): "usage"}
     assert (asked(site), pages(site)) == (1, {"/a"})
 
@@ -378,17 +369,10 @@ async def test_an_error_of_ours_drops_the_page(web, monkeypatch, tmp_path):
 
 async def test_a_signal_tells_what_it_came_to(web, tmp_path):
     site = site_of(web, file("/no"))
-    heard = []
-
-    def listen(crawler):
-        def tdmrep(origin, record, source):
-            heard.append((str(origin), record.last.body.decode(), source))
-
-        crawler.keep = tdmrep
-        crawler.signals.connect(tdmrep, signals.robotstxt_tdmrep)
-
     settings = {**SETTINGS, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    for _ in range(2):
-        await crawl(site.url("/a"), settings=settings, opened=listen)
-    body = reserved("/no")
-    assert heard == [(site.url(""), body, "fetch"), (site.url(""), body, "store")]
+    for source in ("fetch", "store"):
+        ear = Ear("robotstxt_tdmrep")
+        await crawl(site.url("/a"), settings=settings, opened=ear.listen)
+        ((_, what),) = ear.heard
+        assert (str(what["origin"]), what["source"]) == (site.url(""), source)
+        assert what["record"].last.body.decode() == reserved("/no")

@@ -6,12 +6,12 @@ import dataclasses
 import logging
 
 import pytest
-import pytest_twisted
 import scrapy
 
-from scrapy_rep import Robots, RobotsUsageDisallowed, SettingsError, signals
+from scrapy_rep import Robots, RobotsUsageDisallowed, SettingsError
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import PAGE, answer, redirect, robots
+from tests.test_signals import Ear
 
 HTML = {"Content-Type": "text/html"}
 
@@ -61,59 +61,38 @@ class Frozen:
     robots_usage: dict = dataclasses.field(default_factory=dict)
 
 
-class FrozenSpider(ListSpider):
-    def parse(self, response):
-        yield Frozen(response.url)
-        yield {"url": response.url}
-
-
 class ItemSpider(ListSpider):
     handle_httpstatus_all = False
+    item = Declared
 
     def parse(self, response):
         self.crawl.responses.append(response)
-        yield Declared(response.url)
+        yield self.item(response.url)
         yield {"url": response.url}
 
 
 class Told:
     """What came of a crawl of SITES, by their names."""
 
-    def __init__(self, sites):
+    def __init__(self, sites, crawl, judged):
         self.sites = sites
-        self.items, self.judged = [], []
-
-    def listen(self, crawler):
-        crawler.signals.connect(self.scraped, scrapy.signals.item_scraped)
-        crawler.signals.connect(self.judge, signals.robotstxt_usage)
-
-    def scraped(self, item):
-        self.items.append(item)
-
-    def judge(self, request, usage, results, refused):
-        self.judged.append((request.url, usage, results, refused))
+        self.crawl = crawl
+        self.judged = [what for _, what in judged]
+        self.declared = [item for item in crawl.items if isinstance(item, Declared)]
+        self.kept = {self.name(item.url) for item in self.declared}
+        self.wire = {name for name, site in sites.items() if site.targets}
+        self.dropped = {self.name(failure.request.url) for failure in crawl.failures}
 
     def name(self, url):
         return next(name for name, site in self.sites.items() if url.startswith(site.url("")))
 
-    @property
-    def kept(self):
-        return {self.name(item.url) for item in self.items if isinstance(item, Declared)}
-
-    @property
-    def wire(self):
-        return {name for name, site in self.sites.items() if site.targets}
-
 
 async def told(web, *, settings=None, meta=None, **attributes):
     sites = {name: web.site(body, paths={"/page": pages}) for name, (body, pages) in SITES.items()}
-    told = Told(sites)
+    ear = Ear("robotstxt_usage")
     requests = [scrapy.Request(site.url("/page"), meta=meta or {}) for site in sites.values()]
-    told.crawl = await crawl(
-        *requests, settings=settings, opened=told.listen, spidercls=ItemSpider, **attributes
-    )
-    told.dropped = {told.name(failure.request.url) for failure in told.crawl.failures}
-    return told
+    options = {"settings": settings, "opened": ear.listen, "spidercls": ItemSpider, **attributes}
+    return Told(sites, await crawl(*requests, **options), ear.heard)
 
 
 def counts(told, purpose="ai-training"):
@@ -129,7 +108,6 @@ TRAINING = {"REP_PURPOSES": ["ai-training"]}
 NO = BEFORE | AFTER
 
 
-@pytest_twisted.ensureDeferred
 async def test_without_purposes_nothing_is_judged(web):
     found = await told(web)
     assert found.wire == found.kept == ALL
@@ -139,22 +117,29 @@ async def test_without_purposes_nothing_is_judged(web):
 
 
 @pytest.mark.parametrize("unknown", ["allow", "disallow"])
-@pytest_twisted.ensureDeferred
 async def test_record_drops_nothing(web, unknown):
     found = await told(web, settings={**TRAINING, "REP_USAGE_UNKNOWN": unknown})
     assert found.wire == found.kept == ALL
     assert found.dropped == set()
     assert counts(found) == {"disallow": len(NO), "allow": 3, "unknown": len(UNKNOWN)}
-    results = {found.name(i.url): i.robots_usage for i in found.items if isinstance(i, Declared)}
+    results = {found.name(item.url): item.robots_usage for item in found.declared}
     assert {name for name, said in results.items() if said == {"ai-training": "disallow"}} == NO
-    refused = {found.name(url) for url, _, _, refused in found.judged if refused}
+    refused = {found.name(what["request"].url) for what in found.judged if what["refused"]}
     assert refused == (NO if unknown == "allow" else NO | UNKNOWN)
+    noted = {found.name(r.url): r.meta["robotstxt"]["usage"] for r in found.crawl.responses}
+    said = {"source": "content-usage", "label": "train-ai"}
+    by_file = {**said, "value": "allow", "raw": "train-ai=y", "line": 2, "place": "robots.txt"}
+    by_page = {**said, "value": "disallow", "raw": "train-ai=n", "line": None, "place": "header"}
+    assert noted["header n"] == {
+        "results": {"ai-training": "disallow"},
+        "statements": [by_file, by_page],
+        "tokens": ["testbot"],
+    }
 
 
 @pytest.mark.parametrize(
     ("unknown", "kept"), [("allow", ALL - NO), ("disallow", ALL - NO - UNKNOWN)]
 )
-@pytest_twisted.ensureDeferred
 async def test_drop_items(web, unknown, kept):
     settings = {"REP_USAGE_ACTION": "drop-items", "REP_USAGE_UNKNOWN": unknown, **TRAINING}
     found = await told(web, settings=settings)
@@ -163,16 +148,15 @@ async def test_drop_items(web, unknown, kept):
     assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(ALL - kept)
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
-    site = web.site(usage("Content-Usage: train-ai=n"), paths={"/page": page()})
     settings = {"REP_USAGE_ACTION": "drop-items", "REP_DRY_RUN": True, **TRAINING}
-    result = await crawl(site.url("/page"), settings=settings, spidercls=ItemSpider)
-    assert result.stats["item_scraped_count"] == 2
-    assert "robotstxt/usage_items_dropped" not in result.stats
-    line = f"Dry run, would drop item (usage preferences, ai-training: disallow): {site.url('/page')!r}"
-    assert result.messages(logging.INFO).count(line) == 2
-    assert not [text for text in result.messages() if text.startswith("Dropped item")]
+    found = await told(web, settings=settings)
+    assert found.kept == ALL
+    assert "robotstxt/usage_items_dropped" not in found.crawl.stats
+    page = found.sites["usage n"].url("/page")
+    line = f"Dry run, would drop item (usage preferences, ai-training: disallow): {page!r}"
+    assert found.crawl.messages().count(line) == 2
+    assert not [text for text in found.crawl.messages() if text.startswith("Dropped item")]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,6 @@ async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
         ("drop-items", "Dropped item (usage preferences, ai-training: disallow): ", 24),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action, begin, of):
     site = web.site(usage("Content-Usage: train-ai=n"), paths={"*": page()})
     urls = [site.url(f"/{number}") for number in range(12)]
@@ -201,7 +184,6 @@ async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action,
 @pytest.mark.parametrize(
     ("unknown", "dropped"), [("allow", BEFORE), ("disallow", BEFORE | UNKNOWN | {"header y", "noai", "noml"})]
 )  # fmt: skip
-@pytest_twisted.ensureDeferred
 async def test_drop(web, unknown, dropped, queue):
     settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_UNKNOWN": unknown, **TRAINING, **queue}
     found = await told(web, settings=settings)
@@ -217,29 +199,15 @@ async def test_drop(web, unknown, dropped, queue):
         assert failure.request.meta["robotstxt"]["usage"]["results"] == failure.value.results
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_drop_says_why(web):
-    found = await told(web, settings={"REP_USAGE_ACTION": "drop", **TRAINING})
-    (failure,) = [f for f in found.crawl.failures if found.name(f.request.url) == "usage n"]
-    (said,) = failure.value.usage.statements
-    assert (said.source, said.label, said.value, said.line) == (
-        "content-usage",
-        "train-ai",
-        "disallow",
-        2,
-    )
-    assert str(failure.value) == (
-        f"Forbidden by usage preferences in {found.sites['usage n'].url('/robots.txt')}: "
-        "ai-training: disallow"
-    )
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_drop_is_told_as_all_drops_are(web):
     site = web.site(usage("Content-Usage: train-ai=n"))
     settings = {"REP_USAGE_ACTION": "drop", **TRAINING}
     result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
+    error = result.failures[0].value
+    (said,) = error.usage.statements
+    assert (*said[:3], said.line) == ("content-usage", "train-ai", "disallow", 2)
     cause = f"usage preferences in {site.url('/robots.txt')}: ai-training: disallow"
+    assert str(error) == f"Forbidden by {cause}"
     assert result.stats["robotstxt/forbidden"] == 2
     assert result.stats["robotstxt/forbidden_reason_count/usage"] == 2
     told = result.messages(logging.INFO)
@@ -247,7 +215,6 @@ async def test_a_drop_is_told_as_all_drops_are(web):
     assert f"Requests dropped because of robots.txt: 2\n       2  {cause}" in told
 
 
-@pytest_twisted.ensureDeferred
 async def test_drops_for_several_purposes_are_told_apart(web):
     site = web.site(usage("Content-Usage: train-ai=n, search=n"))
     urls = {name: site.url(f"/{name}") for name in ("search", "ai-training")}
@@ -262,20 +229,6 @@ async def test_drops_for_several_purposes_are_told_apart(web):
         assert f"       1  {where}: {name}: disallow" in summary.splitlines()
 
 
-@pytest_twisted.ensureDeferred
-async def test_what_is_noted_in_meta_is_plain(web):
-    found = await told(web, settings=TRAINING)
-    noted = {found.name(r.url): r.meta["robotstxt"]["usage"] for r in found.crawl.responses}
-    assert noted["header n"] == {
-        "results": {"ai-training": "disallow"},
-        "statements": [
-            {"source": "content-usage", "label": "train-ai", "value": "allow", "raw": "train-ai=y", "line": 2, "place": "robots.txt"},
-            {"source": "content-usage", "label": "train-ai", "value": "disallow", "raw": "train-ai=n", "line": None, "place": "header"},
-        ],
-        "tokens": ["testbot"],
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("sources", "no"),
     [
@@ -285,7 +238,6 @@ async def test_what_is_noted_in_meta_is_plain(web):
         ([], set()),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_sources(web, sources, no):
     settings = {"REP_USAGE_ACTION": "drop-items", "REP_USAGE_SOURCES": sources, **TRAINING}
     found = await told(web, settings=settings)
@@ -305,7 +257,6 @@ async def test_sources(web, sources, no):
         (TRAINING, {"dont_obey_robotstxt": True}, {}, set()),
     ],
 )  # fmt: skip
-@pytest_twisted.ensureDeferred
 async def test_other_purposes(web, settings, meta, attributes, dropped):
     found = await told(
         web, settings={"REP_USAGE_ACTION": "drop", **settings}, meta=meta, **attributes
@@ -314,7 +265,6 @@ async def test_other_purposes(web, settings, meta, attributes, dropped):
     assert found.dropped == dropped
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_purpose_that_is_none_is_an_error(web):
     found = await told(web, settings=TRAINING, meta={"robotstxt_purposes": ["training"]})
     assert found.wire == set()
@@ -323,7 +273,6 @@ async def test_a_purpose_that_is_none_is_an_error(web):
         await told(web, robotstxt_purposes=["training"])
 
 
-@pytest_twisted.ensureDeferred
 async def test_of_a_redirect_the_last_file_and_header_count(web):
     end = web.site(
         usage("Content-Usage: search=y", "Content-Usage: /no train-ai=n"),
@@ -346,7 +295,6 @@ async def test_of_a_redirect_the_last_file_and_header_count(web):
     assert end.targets == ["/ok"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_downloaded_directly_is_judged_too(web):
     site = web.site(usage("Content-Usage: /no train-ai=n"))
     found = []
@@ -366,7 +314,6 @@ async def test_what_is_downloaded_directly_is_judged_too(web):
     assert site.targets == ["/ok"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_robots_tells_without_purposes(web):
     site = web.site(
         usage("Content-Usage: train-ai=n", "Content-Usage: /x search=y", "Disallow: /no")
@@ -383,7 +330,6 @@ async def test_robots_tells_without_purposes(web):
     assert found == {"/": [("train-ai", "disallow")], "/x": [("search", "allow")], "/no": []}
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_abandoned_draft_on_request(web):
     lines = ["DisallowAITraining: /page", "Allow: /page"]
     for sources, fetched in ((["content-usage"], 1), (["disallowaitraining"], 0)):
@@ -393,7 +339,6 @@ async def test_the_abandoned_draft_on_request(web):
         assert len(result.responses) == fetched
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_reservation_in_headers_and_meta_elements(web):
     reserved = '<meta name="tdm-reservation" content="1">'
     site = web.site(
@@ -421,25 +366,19 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
         ("REP_USAGE_SOURCES", ["tdm"]),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_wrong_setting_stops_the_crawl(name, value):
     with pytest.raises(SettingsError, match=f"{name} is .*: it must be "):
         await crawl(settings={name: value})
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_item_that_cannot_be_marked_costs_no_other(web):
-    site = web.site(usage("Content-Usage: train-ai=y"))
-    told = Told({"site": site})
-    found = await crawl(
-        site.url("/page"), settings=TRAINING, opened=told.listen, spidercls=FrozenSpider
-    )
-    assert told.items == [Frozen(site.url("/page")), {"url": site.url("/page")}]
+    page = web.site(usage("Content-Usage: train-ai=y")).url("/page")
+    found = await crawl(page, settings=TRAINING, spidercls=ItemSpider, item=Frozen)
+    assert found.items == [Frozen(page), {"url": page}]
     (line,) = found.messages(logging.ERROR)
     assert line.startswith("Error while setting robots_usage of an item of ")
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
     site = web.site(robots(""), paths={"/page": page("<meta name=description>" * 20_001)})
     result = await crawl(site.url("/page"), settings=TRAINING)
@@ -448,7 +387,6 @@ async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
 
 
 @pytest.mark.parametrize("policy", ["DummyPolicy", "RFC2616Policy"])
-@pytest_twisted.ensureDeferred
 async def test_a_page_of_the_http_cache_says_what_it_said_then(web, tmp_path, policy):
     validators = {"ETag": '"1"', "Cache-Control": "max-age=0"}
     said = {"Content-Usage": "train-ai=n", "TDM-Reservation": "1"}
