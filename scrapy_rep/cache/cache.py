@@ -70,7 +70,8 @@ class Cache:
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
     called and awaited with each robots.txt that is new in memory, and the request that waited.
-    ``count`` is called with the name of a stat to increase.
+    ``count`` is called with the name of a stat to increase. If the crawl is closing, lookups raise
+    CrawlClosingError.
     """
 
     def __init__(
@@ -155,26 +156,17 @@ class Cache:
         return found if found is not None and found.is_valid(self._time()) else None
 
     def has_failed_on_route(self, origin: Origin) -> bool:
-        """Return whether the last fetch for ``origin`` shows nothing about the origin itself.
-
-        It failed on the route, for example at a proxy, or was redirected to a disallowed URL.
-        """
+        """Return whether the last fetch failed on the route, or led to a disallowed URL."""
         return origin in self._route_failures
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
-        """Look up ``origin``; return its entry, with the rules for ``tokens``.
-
-        ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing.
-        """
+        """Look up ``origin`` for ``page``; return its entry, with the rules for ``tokens``."""
         return self._with_rules(origin, tokens, await self._lookups.result(origin, tokens, page))
 
     def start_lookup(
         self, origin: Origin, tokens: Tokens, page: Request, done: Done[Entry]
     ) -> None:
-        """Look up ``origin``, and call ``done`` with its entry, or with None and the error.
-
-        Raises CrawlClosingError if the crawl is closing.
-        """
+        """Look up ``origin``, and call ``done`` with its entry, or with None and the error."""
 
         def pass_entry(found: _LookupResult | None, error: Exception) -> None:
             done(None if found is None else self._with_rules(origin, tokens, found), error)
@@ -188,11 +180,7 @@ class Cache:
         return found.entry
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
-        """Look up ``origin``; return the robots.txt whose rules are valid; None if no rules are.
-
-        If the store has a valid record, robots.txt is not fetched. Raises CrawlClosingError if the
-        crawl is closing.
-        """
+        """Look up ``origin``; return the robots.txt whose rules are valid; None if no rules are."""
         return (await self._lookups.result(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
@@ -295,10 +283,7 @@ class Cache:
     def put_record(
         self, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
-        """Put the entry for ``record`` in memory; return the entry and its robots.txt.
-
-        The robots.txt is that whose rules are valid, or None if no rules are valid.
-        """
+        """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules."""
         access = self._policy.access(record, self._time())
         entry = self._entries.get(origin)
         if entry is None or not entry.is_from(access):
@@ -318,10 +303,7 @@ class Cache:
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:
-        """Put an entry in memory that disallows all pages of ``origin`` for a while; return it.
-
-        Used after an error in scrapy-rep.
-        """
+        """Put an entry in memory that disallows all pages of ``origin`` for a while; return it."""
         now = self._time()
         end = now + self._policy.retry_delay
         entry = Entry(Access(Grant.NONE, Reason.ERROR, None, now, end))

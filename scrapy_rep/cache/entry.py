@@ -138,10 +138,7 @@ class Entry(Validity):
     def add_rules(
         self, tokens: Tokens, robots: RobotsTxt, terms: Mapping[str, Any] | None = None
     ) -> None:
-        """Add the rules, the ``terms`` and the usage preferences of ``robots`` for ``tokens``.
-
-        If there are rules for too many lists of tokens, those that were added first are removed.
-        """
+        """Add the rules, the ``terms`` and the usage preferences of ``robots`` for ``tokens``."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]

@@ -85,10 +85,7 @@ class LookupLog:
         )
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
-        """Log that the file is reachable again, if it was unreachable; return whether it was.
-
-        ``since`` is the time in the former record since which it was unreachable, or None.
-        """
+        """Log that the file is reachable again, if it was unreachable; return whether it was."""
         since = self._down.get(record.file) or since
         if since is None:
             return False

@@ -135,11 +135,7 @@ class Records:
                 self._background.start(self._release(file.key, holder))
 
     async def stored(self, file: SiteFile) -> Record | None:
-        """Return the last record of ``file``, or None. Nothing is fetched.
-
-        The record comes from the store; or from memory, if it is not stored yet, or is one of the
-        records that are never stored (``_unstored``).
-        """
+        """Return the last record of ``file``, from the store or from memory. Nothing is fetched."""
         if file in self._being_stored:
             return self._being_stored[file][0]
         return self._newer_record(file, (await self._get_from_store(file)).record)
@@ -180,10 +176,7 @@ class Records:
     async def _claim(
         self, file: SiteFile, holder: str, *, if_new: bool = False
     ) -> tuple[bool, RecordAndLease]:
-        """Claim the lease of ``file``; return whether ``holder`` has it.
-
-        With ``if_new``, the lease is only claimed if the store has no record.
-        """
+        """Claim the lease of ``file``; return whether ``holder`` has it, and what was found."""
         key, seconds = file.key, self._context.lease
         try:
             found = await self._store.claim(key, holder, seconds, if_new=if_new)
@@ -247,10 +240,7 @@ class Records:
             )
 
     async def _store_for_other(self, file: SiteFile, outcome: Outcome) -> None:
-        """Store ``outcome`` for ``file``, to which the redirects led.
-
-        It is not stored if the store has a valid record of ``file``, or if a worker fetches it.
-        """
+        """Store ``outcome`` for ``file``, unless it has a valid record, or a worker fetches it."""
         found = await self._get_from_store(file)
         if not self.is_fresh(found.record) and found.holder is None:
             jitter = self._context.jitter()

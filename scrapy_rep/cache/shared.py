@@ -43,17 +43,10 @@ class Shared:
 
 
 def get_shared(options: Options) -> Shared:
-    """Return the store and the entries for a crawl with these options.
-
-    Crawls of one thread get the same object if their store and policy options are equal.
-    """
+    """Return the store and the entries for a crawl with these options."""
     # These options determine the content and the number of entries. Threads don't share a store,
     # because each thread has an event loop of its own.
-    key = (
-        threading.get_ident(),
-        options.store_config,
-        options.policy,
-    )
+    key = threading.get_ident(), options.store_config, options.policy
     found = _ALL.get(key)
     if found is None:
         found = _ALL[key] = Shared(options)

@@ -45,7 +45,7 @@ class SharedLookups(Generic[T]):
     ``look_up`` is called with an origin, product tokens, the request that started the lookup, and
     a permit of ``limit``, or None if none was free; it returns the result. ``after`` is called when
     all that wait have got the result, with the origin, the result (None after an error) and the
-    request.
+    request. If the crawl is closing, CrawlClosingError is raised.
     """
 
     def __init__(
@@ -72,10 +72,7 @@ class SharedLookups(Generic[T]):
         return sum(len(lookup.waiters) for lookup in self._lookups.values())
 
     def join_or_start(self, origin: Origin, tokens: Tokens, page: Request, done: Done[T]) -> None:
-        """Call ``done`` when the lookup of ``origin`` that is under way, or a new one, has ended.
-
-        ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing.
-        """
+        """Call ``done`` when the lookup that is under way, or a new one, has ended."""
         if self.closing:
             raise CrawlClosingError
         lookup = self._lookups.get(origin)
@@ -88,10 +85,7 @@ class SharedLookups(Generic[T]):
         lookup.task = self._tasks.start(self._run_lookup(lookup, origin, tokens, page, permit))
 
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> T:
-        """Return the result of the lookup of ``origin`` that is under way, or of a new lookup.
-
-        Raises CrawlClosingError if the crawl is closing, and the error of the lookup.
-        """
+        """Return the result of the lookup that is under way, or of a new one; raise its error."""
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[T] = Promise()
         self.join_or_start(origin, tokens, page, partial(_settle, promise))
@@ -135,11 +129,7 @@ class SharedLookups(Generic[T]):
     def _pass_result(
         self, origin: Origin, lookup: _Lookup[T], result: T | None, failure: Exception
     ) -> None:
-        """End ``lookup``: pass its result to all that wait.
-
-        If ``result`` is None, they get ``failure``. A second call for the same lookup has no
-        effect.
-        """
+        """End ``lookup``: pass its result to all that wait; or ``failure``, if that is None."""
         if self._lookups.get(origin) is lookup:
             del self._lookups[origin]
         waiters, lookup.waiters = lookup.waiters, []

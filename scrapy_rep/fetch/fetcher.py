@@ -187,12 +187,10 @@ class Fetcher:
             chain.follow(location)
 
     async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
-        """Return the verdict on ``location``, the target of a redirect; None if it isn't known.
-
-        The rules may have to be read in a store. If the store hangs, half of the time that is left
-        remains for the site, and the rules are not known.
-        """
+        """Return the verdict on ``location``, the target of a redirect; None if it isn't known."""
         hop = Request(location, headers=_user_agent_of(page))
+        # The rules may have to be read in a store. If it hangs, half of the time that is left
+        # remains for the site.
         seconds = max(0.0, chain.deadline - monotonic()) / 2
         try:
             return await within(seconds, self._verdict_on(hop, chain.file.origin))
@@ -200,10 +198,7 @@ class Fetcher:
             return None
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
-        """Return the outcome of a fetch whose last response is ``answer``.
-
-        If ``location`` is not None, it is the target of one redirect too many.
-        """
+        """Return the outcome after ``answer``; ``location`` is that of one redirect too many."""
         obstacle = obstacle_in_last_answer(answer)
         if obstacle is not None:
             return self._outcome_of_obstacle(chain, obstacle, answer)

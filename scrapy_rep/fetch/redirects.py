@@ -62,15 +62,11 @@ class Chain:
         return not self.hops or origin_of(self.url) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
-        """Return whether to follow a redirect to a URL with this ``verdict``.
-
-        ``verdict`` is None if the rules of the URL's origin are not known.
-        """
+        """Return whether to follow a redirect to a URL with this verdict; None means unknown."""
         if not self.file.is_robotstxt:
             # tdmrep.json is like a page: the rules must allow it.
             return verdict is not None and verdict.allowed
-        # SPEC F-3 applies to rules only. If the rules of an origin are unknown, redirects to it are
-        # followed.
+        # SPEC F-3 applies to rules only: without them, redirects are followed.
         return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 
     def check_address(self, answer: Answer) -> None:

@@ -146,10 +146,7 @@ def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
 
 
 def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | None:
-    """Return an obstacle if REP_OVERRIDES disallows the redirect to ``location``; otherwise None.
-
-    ``verdict`` is the verdict on ``location``; None if it isn't known.
-    """
+    """Return an obstacle if REP_OVERRIDES disallows the redirect to ``location``; else None."""
     if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
         return None
     return Obstacle(
@@ -232,10 +229,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:
-    """Return the header with which a service or proxy reports an error; None if there is none.
-
-    ``proxied`` is whether the request was sent through a proxy.
-    """
+    """Return the header with which a service or proxy reports an error; None if there is none."""
     header = _header_in(response, _SERVICE_ERRORS)
     # Proxies can't add headers inside an https tunnel: there, all headers come from the origin.
     if header is None and proxied and response.url.startswith("http:"):

@@ -189,10 +189,7 @@ class GuardedStore:
         await self._fallback.close()
 
     async def _get_fallback(self, key: str) -> RecordAndLease:
-        """Return the lease and the record in the fallback store.
-
-        If a record of ``key`` is being written to the store, it replaces that of the fallback.
-        """
+        """Return what the fallback store has, or the record that is being written to the store."""
         found = await self._fallback.get(key)
         being_written = self._being_written.get(key)
         return found if being_written is None else found._replace(record=being_written)
@@ -233,10 +230,7 @@ class GuardedStore:
     async def _try_call(
         self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]
     ) -> T | None:
-        """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it.
-
-        The error of a failed call is logged.
-        """
+        """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it."""
         if not breaker.allow_call():
             return None
         try:

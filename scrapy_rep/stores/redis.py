@@ -200,10 +200,7 @@ class RedisStore:
         return bool(count)
 
     async def prune(self) -> int:
-        """Return 0: Redis deletes expired keys itself.
-
-        Raises StoreError if Redis can't be reached.
-        """
+        """Return 0: Redis deletes expired keys itself. Raises StoreError if it can't be reached."""
 
         def ping() -> int:
             with self._client() as client:

@@ -120,10 +120,7 @@ def is_persistent(uri: str) -> bool:
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the absolute path of the file in ``sqlite:///PATH``; None for another scheme.
-
-    A relative path is relative to the project's data directory (``.scrapy``).
-    """
+    """Return the absolute path of the file in ``sqlite:///PATH``; None for another scheme."""
     return _file_of(uri) if _scheme(uri) == "sqlite" else None
 
 
@@ -149,6 +146,7 @@ def _scheme(uri: str) -> str:
 
 
 def _file_of(uri: str) -> Path:
+    # A relative path is relative to the project's data directory (``.scrapy``).
     path = uri.partition(":///")[2]
     try:
         return Path(data_path(path)).absolute()

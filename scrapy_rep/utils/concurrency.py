@@ -201,10 +201,7 @@ def _run_each(jobs: list[Job]) -> None:
 
 
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
-    """Call ``func`` in a new daemon thread; return an awaitable of its result.
-
-    For calls that may hang: such a call doesn't block later ones.
-    """
+    """Call ``func``, which may hang, in a new daemon thread; return an awaitable of its result."""
     job = Job(func, thread_safe_caller())
     threading.Thread(target=_run_each, args=([job],), daemon=True).start()
     return job.done
@@ -252,10 +249,7 @@ class Workers:
         return job.done
 
     async def stop(self) -> None:
-        """Wait until all earlier calls have ended, and end the threads.
-
-        A later call starts new threads.
-        """
+        """Wait until all earlier calls have ended, and end the threads. A later call starts new."""
         ends = [Job(_do_nothing, thread_safe_caller(), last=True) for _ in self._threads]
         for job in ends:
             self._queue.put(job)

@@ -44,10 +44,7 @@ def remove_part(crawler: Crawler, cls: type) -> None:
 
 
 def parts_of_all_crawls(cls: type[T]) -> list[T]:
-    """Return the parts of the class ``cls`` of all crawls in this process that have an engine.
-
-    Only crawls for which ``add_part`` was called are included.
-    """
+    """Return the parts of the class ``cls`` of all crawls in this process that have an engine."""
     started = [each for each in _crawlers if _has_engine(each)]
     return [found for each in started if (found := get_part(each, cls)) is not None]
 
