@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import LookupContext
+from scrapy_rep.cache.records import Records
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Policy
@@ -38,7 +38,7 @@ class Network:
 
     def cache(self, entries=None, *, permits=16):
         """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
-        context = LookupContext(
+        records = Records(
             policy=POLICY,
             store=MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: self.time.now),
             fetch=self.fetch,
@@ -50,7 +50,7 @@ class Network:
             lease=20.0,
         )
         entries = BoundedCache() if entries is None else entries
-        return Cache(context, entries, self.parsed, count=lambda name: None)
+        return Cache(records, entries, self.parsed)
 
     async def parsed(self, robots, page):
         """Do nothing with a robots.txt that was parsed."""

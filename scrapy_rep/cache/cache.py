@@ -18,7 +18,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, TdmEntry
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
-from scrapy_rep.cache.records import LookupContext, Records
+from scrapy_rep.cache.records import Records
 from scrapy_rep.cache.shared_lookups import Done, SharedLookups
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -70,18 +70,14 @@ class Cache:
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
     called and awaited with each robots.txt that is new in memory, and the request that waited.
-    ``count`` is called with the name of a stat to increase. If the crawl is closing, lookups raise
-    CrawlClosingError.
+    If the crawl is closing, lookups raise CrawlClosingError.
     """
 
     def __init__(
-        self,
-        context: LookupContext,
-        entries: BoundedCache[Origin, Entry],
-        parsed: Parsed,
-        count: Callable[[str], None],
+        self, records: Records, entries: BoundedCache[Origin, Entry], parsed: Parsed
     ) -> None:
-        self._policy = context.policy
+        self._records = records
+        self._policy = records.policy
         self._entries = entries
         # An origin that was unreachable in another crawl may be reachable now. Without an entry it
         # is looked up again.
@@ -101,17 +97,15 @@ class Cache:
         tdmrep.json that is not in memory. The decider sets it."""
         self._tdmrep: BoundedCache[Origin, TdmEntry] = BoundedCache(max_bytes=entries.max_bytes)
         self._parsed = parsed
-        self._count = count
-        self._time = context.clock.time
+        self._time = records.clock.time
         self._began = self._time()
-        self._spider = context.spider
+        self._spider = records.spider
         self._returns = 0
-        self.limit: LookupLimit = context.limit
+        self.limit: LookupLimit = records.limit
         """The limit of concurrent lookups."""
         self._lookups: SharedLookups[_LookupResult] = SharedLookups(
-            self._look_up, self._store_and_send_parsed, context.limit
+            self._look_up, self._store_and_send_parsed, records.limit
         )
-        self._records = Records(context, count)
 
     @property
     def closing(self) -> bool:
@@ -257,7 +251,7 @@ class Cache:
 
     def _count_memory_miss(self) -> None:
         """Count a lookup of an origin whose entry was evicted from memory."""
-        self._count(stats.MEMORY_MISSES)
+        self._records.count(stats.MEMORY_MISSES)
         self._returns += 1
         if self._returns == _MANY_RETURNS:
             logger.info(

@@ -46,9 +46,9 @@ _PATIENCE: Final = 3
 So it also waits if two workers get the lease, one after the other, and are killed."""
 
 
-@dataclass(frozen=True, eq=False)
-class LookupContext:
-    """The objects and options that all lookups of a crawl share."""
+@dataclass(eq=False)
+class Records:
+    """Finds the records of robots.txt and tdmrep.json: in the store, or else by a fetch."""
 
     policy: Policy
     store: Store
@@ -65,23 +65,15 @@ class LookupContext:
     """Name of this worker. It is unique among the workers with the same store."""
     lease: float
     """Duration of the lease under which a worker fetches, in seconds."""
+    count: Callable[[str], None] = lambda _: None
+    """Called with the name of a stat to increase."""
     spider: Spider | None = None
     """The spider of the crawl, for the log."""
 
-
-class Records:
-    """Finds the records of robots.txt and tdmrep.json: in the store, or else by a fetch."""
-
-    def __init__(self, context: LookupContext, count: Callable[[str], None]) -> None:
-        """``count`` is called with the name of a stat about robots.txt to increase."""
-        self._context = context
-        self._policy = context.policy
-        self._store = context.store
-        self._clock = context.clock
-        self._count = count
+    def __post_init__(self) -> None:
         self._claims = 0
-        self._began = context.clock.time()
-        self._log = LookupLog(self._policy, self._began, context.spider)
+        self._began = self.clock.time()
+        self._log = LookupLog(self.policy, self._began, self.spider)
         self._background = Background()
         self._being_stored: dict[SiteFile, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
@@ -96,11 +88,11 @@ class Records:
         ``page`` is the request that waits for the record. ``permit`` is None if none was free.
         """
         self._claims += 1
-        holder = f"{self._context.name}-{self._claims}"
+        holder = f"{self.name}-{self._claims}"
         held = False
-        since, pause = self._clock.monotonic(), _POLL
+        since, pause = self.clock.monotonic(), _POLL
         try:
-            permit = permit or await self._context.limit.acquire()
+            permit = permit or await self.limit.acquire()
             # In one call, the record, or the lease to fetch a file that has no record.
             held, found = await self._claim(file, holder, if_new=True)
             while True:
@@ -109,7 +101,7 @@ class Records:
                 unstored = self._unstored.get(file)
                 if self.is_fresh(unstored):
                     return unstored
-                impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
+                impatient = self.clock.monotonic() - since >= self.lease * _PATIENCE
                 if held or impatient:
                     record = await self._fetch(file, found.record, page)
                     # The lease ends when the record is stored.
@@ -121,12 +113,12 @@ class Records:
                         continue
                 # Another worker fetches the file. It stores the record at the end.
                 if pause == _POLL and file.is_robotstxt:
-                    self._count(stats.STORE_WAITED)
+                    self.count(stats.STORE_WAITED)
                 permit.release()
                 await sleep(pause)
                 pause = min(_POLL_MAX, pause * _POLL_GROWTH)
                 found = await self._get_from_store(file)
-                permit = await self._context.limit.acquire()
+                permit = await self.limit.acquire()
         finally:
             if permit is not None:
                 permit.release()
@@ -146,16 +138,16 @@ class Records:
 
     def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         """Return whether ``record`` is valid, so that nothing has to be fetched."""
-        now = self._clock.time()
-        return record is not None and not self._policy.is_due(record, now, self._began)
+        now = self.clock.time()
+        return record is not None and not self.policy.is_due(record, now, self._began)
 
     def _report_stored(self, record: Record, page: Request) -> Record:
         """Count, log and announce that ``record`` was found in the store; return it."""
         if record.file.is_robotstxt:
-            self._count(stats.STORE_FOUND)
+            self.count(stats.STORE_FOUND)
         self._unstored.discard(record.file)
-        self._log.log_stored_outage(record, self._clock.time())
-        self._context.send_record(record, record, page)
+        self._log.log_stored_outage(record, self.clock.time())
+        self.send_record(record, record, page)
         return record
 
     def _newer_record(self, file: SiteFile, stored: Record | None) -> Record | None:
@@ -168,7 +160,7 @@ class Records:
 
     async def _get_from_store(self, file: SiteFile) -> RecordAndLease:
         try:
-            return await self._store.get(file.key)
+            return await self.store.get(file.key)
         except StoreError as error:
             logger.debug("The store has no record of %s: %s", file, error)
             return RecordAndLease(None, None)
@@ -177,9 +169,9 @@ class Records:
         self, file: SiteFile, holder: str, *, if_new: bool = False
     ) -> tuple[bool, RecordAndLease]:
         """Claim the lease of ``file``; return whether ``holder`` has it, and what was found."""
-        key, seconds = file.key, self._context.lease
+        key, seconds = file.key, self.lease
         try:
-            found = await self._store.claim(key, holder, seconds, if_new=if_new)
+            found = await self.store.claim(key, holder, seconds, if_new=if_new)
         except StoreError as error:
             logger.debug("No lease of %s: %s", file, error)
             found = RecordAndLease(None, Lease(holder, seconds))
@@ -204,13 +196,13 @@ class Records:
         return True
 
     async def _fetch(self, file: SiteFile, previous: Record | None, page: Request) -> Record:
-        outcome = await self._context.fetch(file, page)
+        outcome = await self.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # The record of an earlier failure on the route is in memory only.
             previous = self._newer_record(file, previous)
-        record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
-        self._log.log_fetched(record, previous, self._clock.time())
-        self._context.send_record(record, previous, page)
+        record = self.policy.record_after(previous, file, outcome, jitter=self.jitter())
+        self._log.log_fetched(record, previous, self.clock.time())
+        self.send_record(record, previous, page)
         return record
 
     async def store_fetched(self, file: SiteFile) -> None:
@@ -229,28 +221,26 @@ class Records:
 
     async def _put_in_store(self, record: Record, holder: str | None = None) -> None:
         try:
-            await self._store.put(record, holder)
+            await self.store.put(record, holder)
         except StoreError as error:
             logger.debug("%s was not stored: %s", record.file, error)
         except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
         except Exception:
-            logger.exception(
-                "Error while a record was stored", extra={"spider": self._context.spider}
-            )
+            logger.exception("Error while a record was stored", extra={"spider": self.spider})
 
     async def _store_for_other(self, file: SiteFile, outcome: Outcome) -> None:
         """Store ``outcome`` for ``file``, unless it has a valid record, or a worker fetches it."""
         found = await self._get_from_store(file)
         if not self.is_fresh(found.record) and found.holder is None:
-            jitter = self._context.jitter()
+            jitter = self.jitter()
             await self._put_in_store(
-                self._policy.record_after(found.record, file, outcome, jitter=jitter)
+                self.policy.record_after(found.record, file, outcome, jitter=jitter)
             )
 
     async def _release(self, key: str, holder: str) -> None:
         try:
-            await self._store.release(key, holder)
+            await self.store.release(key, holder)
         except StoreError as error:
             logger.debug("The lease of %s was not released: %s", key, error)
 

@@ -20,7 +20,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import LookupContext
+from scrapy_rep.cache.records import Records
 from scrapy_rep.cache.shared import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
@@ -85,12 +85,8 @@ class CrawlParts:
         self.override_log: OverrideLog = OverrideLog(crawler, self.announcer, overrides)
         self._shared = get_shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
-        self.cache: Cache = Cache(
-            self._lookup_context(builtin),
-            self._shared.entries,
-            self._send_parsed,
-            partial(stats.count, crawler),
-        )
+        records = self._make_records(builtin)
+        self.cache: Cache = Cache(records, self._shared.entries, self._send_parsed)
         decider = Decider(crawler, options, self.cache, overrides)
         self.decider: Decider = decider
         leases = HostLeases(self._shared.store, clock)
@@ -114,11 +110,11 @@ class CrawlParts:
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
-    def _lookup_context(self, builtin: BuiltIn | None) -> LookupContext:
+    def _make_records(self, builtin: BuiltIn | None) -> Records:
         crawler, options, clock = self._crawler, self._options, self.clock
         store_error_body = None if builtin is None else builtin.store_error_body
         most = options.concurrent_fetches or concurrent_requests(crawler.settings)
-        return LookupContext(
+        return Records(
             policy=options.policy,
             store=self._shared.store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop, store_error_body).fetch,
@@ -128,6 +124,7 @@ class CrawlParts:
             limit=LookupLimit(most, clock),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
+            count=partial(stats.count, crawler),
             spider=crawler.spider,
         )
 

@@ -30,7 +30,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import store_grant
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import LookupContext
+from scrapy_rep.cache.records import Records
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -199,7 +199,7 @@ class Worker:
         reached = Reached(self, sqlite_store(world.connection, self.time))
         store = GuardedStore(reached, fallback, name="it", timeout=STORE_TIMEOUT, clock=loop.time)
         policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
-        lookups = LookupContext(
+        records = Records(
             policy=policy,
             store=store,
             fetch=None,
@@ -210,7 +210,7 @@ class Worker:
             name="it",
             lease=1.0,
         )
-        cache = Cache(lookups, BoundedCache(), None, count=lambda name: None)
+        cache = Cache(records, BoundedCache(), None)
         self.decider = Decider(crawler, options, cache, Overrides((), self.time))
         leases = HostLeases(store, clock)
         self.admission = Admission(crawler, cache, self.decider, options, clock, leases)

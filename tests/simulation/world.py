@@ -18,7 +18,7 @@ from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import _MAX_UNUSED
 from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import LookupContext
+from scrapy_rep.cache.records import Records
 from scrapy_rep.protocol.freshness import freshness_lifetime
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
@@ -164,7 +164,7 @@ class Worker:
         store = DyingStore(world, self, world.store)
         spare = MemoryStore(**SIZES, clock=world.loop.time)
         clock = Clock(self.clock, world.loop.time)
-        lookups = LookupContext(
+        records = Records(
             policy=POLICY,
             store=GuardedStore(
                 store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time
@@ -178,7 +178,7 @@ class Worker:
             lease=LEASE,
         )
         entries = BoundedCache(max_entries=world.random.choice((1, 2, 100)))
-        self.cache = Cache(lookups, entries, self.parsed, count=lambda name: None)
+        self.cache = Cache(records, entries, self.parsed)
 
     def clock(self):
         return self.world.loop.now + 1e9 + self.offset
