@@ -224,10 +224,10 @@ class Cache:
         try:
             asked = self._time()
             record = await self._records.find(SiteFile(origin), page, permit)
-            if self._entries.evicted and self._began <= record.last.evidence.at < asked:
+            known, fetched = self.known_entry(origin), record.last.evidence.at
+            if known is None and self._entries.evicted and self._began <= fetched < asked:
                 self._count_memory_miss()
-            known = self.known_entry(origin)
-            is_known = known is not None and known.start == record.last.evidence.at
+            is_known = known is not None and known.start == fetched
             entry, robots = self.put_record(origin, record, tokens)
             if self.lacks_tdmrep(origin, lambda: page):
                 # Its lease may end while tdmrep.json is fetched.
