@@ -204,7 +204,6 @@ wire: $(INSTALLED) redis-server
 	@$(BIN)/python -m tests.wire
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@$(BIN)/python -m tests.benchmarks
 
 # What the figures show, for which the machine should do nothing else. Memory is measured on real

@@ -13,13 +13,11 @@ import json
 import os
 import ssl
 import sys
-from time import monotonic
 
 PAGE = b"<html><title>a page</title>" + b"words " * 200 + b"</html>"
 RULES = b"User-agent: *\nDisallow: /private\n"
-WITH_RULES = {"rules", "far", "slow", "redirect", "recovers", "late"}
+WITH_RULES = {"rules", "far", "slow", "redirect", "recovers"}
 SHUT = {"hang", "failing"}
-RECOVERS_AFTER = 20.0
 IDLE_SECONDS = 5.0
 """After which a connection is closed: a process may have some thousands."""
 
@@ -41,7 +39,6 @@ class Origin:
     def __init__(self, story):
         self.story = story
         self.robots = self.pages = self.wrong = 0
-        self.first = monotonic()
 
     def answer(self, path):
         """Return the seconds to wait and what to say; None for nothing ever."""
@@ -63,11 +60,7 @@ class Origin:
             return None, answer(200, RULES)
         if story == "missing":
             return 0, answer(404)
-        if (
-            story == "failing"
-            or (story == "recovers" and self.robots == 1)
-            or (story == "late" and monotonic() - self.first < RECOVERS_AFTER)
-        ):
+        if story == "failing" or (story == "recovers" and self.robots == 1):
             return 0, answer(503)
         if story == "redirect":
             return 0, answer(301, headers=b"Location: /rules.txt\r\n")
@@ -126,7 +119,7 @@ class Web:
 
     def journal(self):
         origins = self.origins.values()
-        again = {"recovers", "failing", "late", "hang"}
+        again = {"recovers", "failing", "hang"}
         return {
             "origins": len(origins),
             "asked": sum(o.robots > 0 for o in origins),

@@ -1,12 +1,11 @@
-"""The engine beside Protego, robotspy and urllib.robotparser: time and memory, as ratios.
+"""The engine beside Protego: time and memory, as ratios.
 
-    python -m tests.benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
-                                 [--json FILE]
+    python -m tests.benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--json FILE]
 
 Engines take turns within each round, so that a noisy moment of the machine hits all of them; times
 are of the processor, and a row's ratio is the median of the rounds' ratios. 'Ours' is what the
 middleware does: ``RobotsTxt.parse(body).rules_for("Scrapy")``, then
-``rules.verdict_for(target_of(url))``.
+``rules.verdict_for(target_of(url))``. Other engines: ``tests.conformance.speed``.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ import random
 import statistics
 import time
 import tracemalloc
-from contextlib import suppress
-from urllib.robotparser import RobotFileParser
 
 from protego import Protego
 
@@ -27,18 +24,10 @@ from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from tests.benchmarks import results
 from tests.protocol import corpus
 
-try:
-    from robots import RobotsParser
-except ImportError:  # robotspy is for the reader only
-    RobotsParser = None
-
 AGENT = "Scrapy"
 
 
 class Ours:
-    name = "ours"
-    errors = ()
-
     @staticmethod
     def prepare(body):
         return body
@@ -52,15 +41,10 @@ class Ours:
         return rules.verdict_for(target_of(url)).allowed
 
 
-class OfText:
+class OfProtego:
     @staticmethod
     def prepare(body):
         return body.decode("utf-8", "ignore")
-
-
-class OfProtego(OfText):
-    name = "Protego"
-    errors = ()
 
     @staticmethod
     def parse(text):
@@ -73,32 +57,7 @@ class OfProtego(OfText):
         return robots.can_fetch(url, AGENT)
 
 
-class OfUrllib(OfText):
-    name = "urllib"
-    errors = Exception
-
-    @staticmethod
-    def parse(text):
-        robots = RobotFileParser()
-        robots.parse(text.splitlines())
-        return robots
-
-    @staticmethod
-    def allowed(robots, url):
-        return robots.can_fetch(AGENT, url)
-
-
-class OfRobotspy(OfText):
-    name = "robotspy"
-    errors = Exception
-
-    @staticmethod
-    def parse(text):
-        return RobotsParser.from_string(text)
-
-    @staticmethod
-    def allowed(robots, url):
-        return robots.can_fetch(AGENT, url)
+ENGINES = {"ours": Ours, "Protego": OfProtego}
 
 
 def timed(function):
@@ -113,56 +72,44 @@ def timed(function):
 
 def report(title, unit, scale, functions, *, rounds, goal):
     """Run {engine: function} in turns; print, and return, each engine's median and its ratio to ours."""
-    times = {engine: [] for engine in functions}
+    times = {name: [] for name in functions}
     for _ in range(rounds):
-        for engine, function in functions.items():
-            times[engine].append(timed(function))
+        for name, function in functions.items():
+            times[name].append(timed(function))
     return line(title, unit, scale, times, goal)
 
 
 def line(title, unit, scale, times, goal):
-    cells, medians, ratios = [], {}, {}
-    for engine, values in times.items():
-        ratio = statistics.median(
-            value / ours for value, ours in zip(values, times[Ours], strict=True)
-        )
-        medians[engine.name] = statistics.median(values) * scale
-        factor = ""
-        if engine is not Ours:
-            ratios[f"{engine.name}/{Ours.name}"] = ratio
-            factor = f" ({ratio:.1f}x)"
-        cells.append(f"{engine.name} {medians[engine.name]:,.2f} {unit}{factor}")
+    ratio = results.median_ratio(times, "Protego", "ours")
+    medians = {name: statistics.median(values) * scale for name, values in times.items()}
+    cells = " | ".join(f"{name} {value:,.2f} {unit}" for name, value in medians.items())
     aim = f"  [goal {goal}x Protego]" if goal else ""
-    print(f"{title:<44} {' | '.join(cells)}{aim}", flush=True)
-    return {**medians, **ratios}
+    print(f"{title:<44} {cells} ({ratio:.1f}x){aim}", flush=True)
+    return {**medians, "Protego/ours": ratio}
 
 
-def parse_rows(engines, rounds):
+def parse_rows(rounds):
     bodies = [body[:MAX_BODY_BYTES] for _, body, _ in corpus.read("files")]
 
-    def work(engine, prepared):
+    def work(engine):
+        prepared = [engine.prepare(body) for body in bodies]
+
         def run():
             for body in prepared:
-                with suppress(engine.errors):
-                    engine.parse(body)
+                engine.parse(body)
 
         return run
 
-    functions = {
-        engine: work(engine, [engine.prepare(body) for body in bodies]) for engine in engines
-    }
+    functions = {name: work(engine) for name, engine in ENGINES.items()}
     report(f"parse {len(bodies):,} files", "ms", 1e3, functions, rounds=rounds, goal=3)
 
 
-def verdict_row(title, engines, sites, *, rounds, goal):
+def verdict_row(title, sites, *, rounds, goal):
     """*sites*: (body, urls) each."""
     count = sum(len(urls) for _, urls in sites)
 
     def work(engine):
-        ready = []
-        for body, urls in sites:
-            with suppress(engine.errors):
-                ready.append((engine.parse(engine.prepare(body)), urls))
+        ready = [(engine.parse(engine.prepare(body)), urls) for body, urls in sites]
         allowed = engine.allowed
 
         def run():
@@ -173,15 +120,14 @@ def verdict_row(title, engines, sites, *, rounds, goal):
         run()  # whatever is built at the first use
         return run
 
-    functions = {engine: work(engine) for engine in engines}
-    return report(
-        f"{title} ({count:,} verdicts)", "us", 1e6 / count, functions, rounds=rounds, goal=goal
-    )
+    functions = {name: work(engine) for name, engine in ENGINES.items()}
+    title = f"{title} ({count:,} verdicts)"
+    return report(title, "us", 1e6 / count, functions, rounds=rounds, goal=goal)
 
 
-def url_rows(engines, rounds):
+def url_rows(rounds):
     sites = [(body, urls) for _, body, urls in corpus.read("sites")]
-    verdict_row("verdict per real URL", engines, sites, rounds=rounds, goal=4)
+    verdict_row("verdict per real URL", sites, rounds=rounds, goal=4)
 
 
 WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()  # noqa: SIM905 - words
@@ -219,31 +165,29 @@ GOALS = {10: None, 100: None, 300: 10, 1_000: None, 5_000: 100, 20_000: 250}
 """How many times as fast as Protego a verdict is to be, by the number of rules."""
 
 
-def rule_rows(engines, rounds):
+def rule_rows(rounds):
     rows = []
     for count, goal in GOALS.items():
         body, urls = made_up(count)
         urls *= max(1, 400 // len(urls))
-        title = f"verdict, {count:,} rules"
-        row = verdict_row(title, engines, [(body, urls)], rounds=rounds, goal=goal)
+        row = verdict_row(f"verdict, {count:,} rules", [(body, urls)], rounds=rounds, goal=goal)
         rows.append({"rules": count, **row})
     return rows
 
 
-def memory_row(size, engines, bodies, goal=None):
+def memory_row(size, bodies, goal=None):
     held = {}
-    for engine in engines:
+    for name, engine in ENGINES.items():
         prepared = [engine.prepare(body) for body in bodies]
         gc.collect()
         tracemalloc.start()
         kept = []
         for body in prepared:
-            with suppress(engine.errors):
-                rules = engine.parse(body)
-                engine.allowed(rules, "https://example.com/some/path?query")
-                kept.append(rules)
+            rules = engine.parse(body)
+            engine.allowed(rules, "https://example.com/some/path?query")
+            kept.append(rules)
         gc.collect()
-        held[engine] = [tracemalloc.get_traced_memory()[0] / len(bodies)]
+        held[name] = [tracemalloc.get_traced_memory()[0] / len(bodies)]
         tracemalloc.stop()
         if engine is Ours:
             estimate = sum(rules.nbytes for rules in kept) / len(bodies)
@@ -253,44 +197,37 @@ def memory_row(size, engines, bodies, goal=None):
     return row
 
 
-def memory_rows(engines, parts=10):
+def memory_rows(_, parts=10):
     """What is held of all files, then of the smallest tenth, of the next, and so on."""
     bodies = [body for _, body, _ in corpus.read("sites")]
-    rows = [memory_row("all", engines, bodies, 10)]
+    rows = [memory_row("all", bodies, 10)]
     bodies.sort(key=len)
     for part in range(parts):
         some = bodies[part * len(bodies) // parts : (part + 1) * len(bodies) // parts]
-        rows.append(memory_row(len(some[len(some) // 2]), engines, some))
+        rows.append(memory_row(len(some[len(some) // 2]), some))
     return rows
+
+
+# First: what the interpreter keeps of the others, and makes larger, is not theirs.
+ROWS = {"memory": memory_rows, "parse": parse_rows, "urls": url_rows, "rules": rule_rows}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", choices=["parse", "urls", "rules", "memory"])
-    parser.add_argument("--all-engines", action="store_true", help="robotspy and urllib as well")
+    parser.add_argument("--only", choices=ROWS)
     results.add_option(parser)
     options = parser.parse_args()
     if options.json and options.only not in {"rules", "memory"}:
         parser.error("--json: only of --only rules and --only memory")
-    engines = [Ours, OfProtego]
-    if options.all_engines:
-        engines += [OfRobotspy, OfUrllib] if RobotsParser else [OfUrllib]
-    rows = {
-        # First: what the interpreter keeps of the others, and makes larger, is not theirs.
-        "memory": lambda: memory_rows(engines),
-        "parse": lambda: parse_rows(engines, options.rounds),
-        "urls": lambda: url_rows(engines, options.rounds),
-        "rules": lambda: rule_rows(engines, options.rounds),
-    }
+    names = [options.only] if options.only else ROWS
     if corpus.folder() is None:
         print("no corpus at ../shared/corpus or $REP_CORPUS: only made-up files are measured")
-        rows = {"rules": rows["rules"]}
-    for name, row in rows.items():
-        if options.only in (None, name):
-            found = row()
-            if options.json:
-                results.write(options.json, __spec__.name, found)
+        names = ["rules"]
+    for name in names:
+        rows = ROWS[name](options.rounds)
+        if options.json:
+            results.write(options.json, __spec__.name, rows)
 
 
 if __name__ == "__main__":

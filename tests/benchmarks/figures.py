@@ -70,80 +70,26 @@ class Figure:
     scales: dict = field(default_factory=lambda: {"xscale": "log", "yscale": "log"})
 
 
+OURS_LINE, SAME = Line("scrapy-rep", "ours", OURS), {**OURS, "linestyle": ":"}
+BUILTIN = Line("Scrapy's built-in", "built-in", THEIRS)
+ALL_THREE = [Line("without robots.txt", "off", NONE), OURS_LINE, BUILTIN]
+BESIDE_PROTEGO = [OURS_LINE, Line("Protego", "Protego", THEIRS)]
+AGAIN = [OURS_LINE, Line("the same, stored before", "again", SAME), BUILTIN]
+POP = [
+    Line("scrapy-rep", "ours", OURS, {"waiting": 0}),
+    Line("the same, 90 % waiting", "ours", SAME, {"waiting": 90}),
+    Line("Scrapy's", "Scrapy", THEIRS, {"waiting": 0}),
+]
+WIDE = {"xscale": "log"}
 FIGURES = {
-    "shares": Figure(
-        "Pages a second beside sites that hang",
-        "hanging",
-        "sites whose robots.txt hangs, %",
-        "pages a second",
-        [
-            Line("without robots.txt", "off", NONE),
-            Line("scrapy-rep", "ours", OURS),
-            Line("Scrapy's built-in", "built-in", THEIRS),
-        ],
-        {},
-    ),
-    "newsites": Figure(
-        "Pages a second of sites that were never seen",
-        "latency",
-        "latency of the sites, milliseconds",
-        "pages a second",
-        [
-            Line("without robots.txt", "off", NONE),
-            Line("scrapy-rep", "ours", OURS),
-            Line("Scrapy's built-in", "built-in", THEIRS),
-        ],
-        {"xscale": "log"},
-    ),
-    "rules": Figure(
-        "Time for a verdict",
-        "rules",
-        "rules in the robots.txt",
-        "microseconds",
-        [Line("scrapy-rep", "ours", OURS), Line("Protego", "Protego", THEIRS)],
-    ),
-    "memory": Figure(
-        "Memory for the rules of an origin",
-        "size",
-        "size of the robots.txt, bytes",
-        "bytes",
-        [Line("scrapy-rep", "ours", OURS), Line("Protego", "Protego", THEIRS)],
-    ),
-    "origins": Figure(
-        "Processor time for a new origin",
-        "origins",
-        "origins of the crawl",
-        "microseconds",
-        [
-            Line("scrapy-rep", "ours", OURS),
-            Line("the same, stored before", "again", {**OURS, "linestyle": ":"}),
-            Line("Scrapy's built-in", "built-in", THEIRS),
-        ],
-        {"xscale": "log"},
-    ),
-    "peak": Figure(
-        "Peak memory of a crawl",
-        "origins",
-        "origins of the crawl",
-        "MiB",
-        [
-            Line("without robots.txt", "off", NONE),
-            Line("scrapy-rep", "ours", OURS),
-            Line("Scrapy's built-in", "built-in", THEIRS),
-        ],
-    ),
-    "pop": Figure(
-        "Time to take a request from the queue",
-        "slots",
-        "download slots with requests",
-        "microseconds",
-        [
-            Line("scrapy-rep", "ours", OURS, {"waiting": 0}),
-            Line("the same, 90 % waiting", "ours", {**OURS, "linestyle": ":"}, {"waiting": 90}),
-            Line("Scrapy's", "Scrapy", THEIRS, {"waiting": 0}),
-        ],
-    ),
-}
+    "shares": Figure("Pages a second beside sites that hang", "hanging", "sites whose robots.txt hangs, %", "pages a second", ALL_THREE, {}),
+    "newsites": Figure("Pages a second of sites that were never seen", "latency", "latency of the sites, milliseconds", "pages a second", ALL_THREE, WIDE),
+    "rules": Figure("Time for a verdict", "rules", "rules in the robots.txt", "microseconds", BESIDE_PROTEGO),
+    "memory": Figure("Memory for the rules of an origin", "size", "size of the robots.txt, bytes", "bytes", BESIDE_PROTEGO),
+    "origins": Figure("Processor time for a new origin", "origins", "origins of the crawl", "microseconds", AGAIN, WIDE),
+    "peak": Figure("Peak memory of a crawl", "origins", "origins of the crawl", "MiB", ALL_THREE),
+    "pop": Figure("Time to take a request from the queue", "slots", "download slots with requests", "microseconds", POP),
+}  # fmt: skip
 
 
 def draw(name, figure):

@@ -30,10 +30,8 @@ POPS = 20_000
 
 
 def resident():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) * 1024
-    raise OSError("no VmRSS")
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def queue_in(folder):
@@ -64,19 +62,11 @@ def take(folder):
         times.append(1e6 * (time.perf_counter() - start))
         if request is None:
             raise LookupError("nothing leaves")
-    first, others = times[:FIRST], times[FIRST:]
-    print(
-        json.dumps(
-            {
-                "opened": opened,
-                "requests": there,
-                "bytes": memory,
-                "bytes later": resident() - before,
-                "first": [statistics.mean(first), statistics.median(first), max(first)],
-                "others": [statistics.mean(others), statistics.median(others), max(others)],
-            }
-        )
-    )
+    told = {"opened": opened, "requests": there, "bytes": memory}
+    told["bytes later"] = resident() - before
+    for name, some in (("first", times[:FIRST]), ("others", times[FIRST:])):
+        told[name] = [statistics.mean(some), statistics.median(some), max(some)]
+    print(json.dumps(told))
 
 
 def run(what, folder, requests):

@@ -17,11 +17,8 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks import results
-from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS
-from tests.benchmarks.broad_processes import crawl, web_of
+from tests.benchmarks.broad_crawl import CRAWLS, crawl, web_of
 from tests.certificate import make_certificate
-
-CRAWLS = {"off": OFF, "built-in": BUILTIN, "ours": OURS}
 
 
 def run(name, latency, certificate, options):
@@ -43,17 +40,12 @@ def run(name, latency, certificate, options):
 
 
 def measure(latency, tls, certificate, options):
-    rates, costs = ({name: [] for name in CRAWLS} for _ in range(2))
-    for number in range(options.rounds):
-        for name in list(CRAWLS)[:: -1 if number % 2 else 1]:
-            rate, cost = run(name, latency, certificate if tls == "yes" else None, options)
-            rates[name].append(rate)
-            costs[name].append(cost)
-    row = {name: statistics.median(values) for name, values in rates.items()}
-    ratio, of_cost = (
-        statistics.median(a / b for a, b in zip(found["ours"], found["built-in"], strict=True))
-        for found in (rates, costs)
+    own = certificate if tls == "yes" else None
+    rates, costs = results.in_turns(
+        CRAWLS, options.rounds, lambda name: run(name, latency, own, options)
     )
+    row = {name: statistics.median(values) for name, values in rates.items()}
+    ratio, of_cost = (results.median_ratio(each, "ours", "built-in") for each in (rates, costs))
     per_page = ", ".join(f"{name} {statistics.median(found):.0f}" for name, found in costs.items())
     print(
         f"{latency:8g} {tls:>4} {row['off']:7.0f} {row['built-in']:9.0f} {row['ours']:7.0f}"

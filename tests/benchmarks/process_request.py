@@ -12,11 +12,9 @@ other processes disturbed least, are compared.
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
-import os
-from pathlib import Path
+from itertools import islice
 from time import perf_counter, time
+from types import SimpleNamespace
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -34,20 +32,13 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.per_crawl import get_part
+from tests.protocol import corpus
+from tests.scheduler.queues import Downloader
 
 ROUNDS = 25
 SITES = 300
 RESPONSE = Response("https://example.com/")
 AGENT = "Scrapy/2.19 (+https://scrapy.org)"
-
-
-def sites():
-    corpus = Path(os.environ.get("REP_CORPUS", "../shared/corpus"))
-    with gzip.open(corpus / "sites.jsonl.gz", "rt") as lines:
-        for line, _ in zip(lines, range(SITES), strict=False):
-            site = json.loads(line)
-            if "robots" in site and site["urls"]:
-                yield site["robots"].encode(), site["urls"]
 
 
 def know_ours(middleware, url, body):
@@ -65,18 +56,7 @@ def know_builtin(middleware, url, body):
     middleware._parsers[netloc] = ProtegoRobotParser(body, None)
 
 
-def run_ours(middleware, requests):
-    process_request = middleware.process_request
-    start = perf_counter()
-    for request in requests:
-        process_request(request)
-    return perf_counter() - start
-
-
-def run_guard(guard, requests):
-    for request in requests:
-        request.headers.setdefault(b"User-Agent", AGENT)
-    process_request = guard.process_request
+def run(process_request, requests):
     start = perf_counter()
     for request in requests:
         process_request(request)
@@ -107,17 +87,9 @@ def run_builtin(middleware, requests):
     return perf_counter() - start
 
 
-def is_allowed_by_builtin(middleware, url):
+def allows(run, callee, url):
     try:
-        run_builtin(middleware, [Request(url)])
-    except IgnoreRequest:
-        return False
-    return True
-
-
-def is_allowed(middleware, url):
-    try:
-        middleware.process_request(Request(url))
+        run(callee, [Request(url)])
     except IgnoreRequest:
         return False
     return True
@@ -131,28 +103,32 @@ async def main():
         "TWISTED_REACTOR_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_ENABLED": False,
-        # Asks the engine, which isn't there, for the slots of sites that ask for a delay.
         "REP_CRAWL_DELAY_MAX": 0,
     }
     crawler = Crawler(Spider, settings)
     crawler._apply_settings()
+    crawler.engine = SimpleNamespace(downloader=Downloader())
     ours, builtin = RobotsTxtMiddleware(crawler), BuiltIn(crawler)
     guard = RobotsTxtFetchMiddleware(crawler)
     wire = get_part(crawler, Wire)
     wire.is_installed = True
     urls = []
-    for body, site_urls in sites():
+    for _, body, site_urls in islice(corpus.read("sites"), SITES):
+        if not site_urls:
+            continue
         know_ours(ours, site_urls[0], body)
         for url in site_urls:
             if origin_of(url) == origin_of(site_urls[0]):
                 know_builtin(builtin, url, body)
-                if is_allowed(ours, url) and is_allowed_by_builtin(builtin, url):
+                if allows(run, ours.process_request, url) and allows(run_builtin, builtin, url):
                     urls.append(url)
     times = {"scrapy_rep": [], "its guard": [], "its wire": [], "together": [], "built-in": []}
     for _ in range(ROUNDS):
         requests = [Request(url) for url in urls]
-        times["scrapy_rep"].append(run_ours(ours, requests))
-        times["its guard"].append(run_guard(guard, requests))
+        times["scrapy_rep"].append(run(ours.process_request, requests))
+        for request in requests:
+            request.headers.setdefault(b"User-Agent", AGENT)
+        times["its guard"].append(run(guard.process_request, requests))
         times["its wire"].append(await run_wire(wire, requests))
         parts = ("scrapy_rep", "its guard", "its wire")
         times["together"].append(sum(times[part][-1] for part in parts))

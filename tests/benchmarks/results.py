@@ -10,6 +10,7 @@ import hashlib
 import json
 import platform
 import shlex
+import statistics
 import sys
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -21,6 +22,22 @@ PACKAGES = ("Scrapy", "Protego")
 
 def add_option(parser):
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there, too")
+
+
+def in_turns(names, rounds, run):
+    """Run each name in each round; return the two values that `run` returns, each in lists by name."""
+    firsts, seconds = ({name: [] for name in names} for _ in range(2))
+    for number in range(rounds):
+        for name in list(names)[:: -1 if number % 2 else 1]:
+            first, second = run(name)
+            firsts[name].append(first)
+            seconds[name].append(second)
+    return firsts, seconds
+
+
+def median_ratio(values, one, other):
+    """Return the median of the ratios of two names, in each round."""
+    return statistics.median(a / b for a, b in zip(values[one], values[other], strict=True))
 
 
 def write(path, module, rows):

@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.benchmarks.broad_crawl import OURS
-from tests.benchmarks.broad_processes import crawl, start, web_of
+from tests.benchmarks.broad_crawl import OURS, crawl, start, web_of
 from tests.benchmarks.broad_web import host
 from tests.waiting import wait_until
 
