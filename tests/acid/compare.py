@@ -134,10 +134,6 @@ def main():
 def write(found):
     """Write what was found of some crawlers, beside what is known of others."""
     before = results.read()["crawlers"] if results.FILE.exists() else []
-    stories = [
-        {name: getattr(story, name) for name in CRAWL_ENDS if name != "story"} for story in ACID
-    ]
-    named = [{"story": story.name} | row for story, row in zip(ACID, stories, strict=True)]
     # What was measured with other stories is no longer comparable.
     crawlers = {
         each["name"]: each for each in before if len(each["faults"]) == len(ACID) + 1
@@ -145,7 +141,7 @@ def write(found):
     results.write(
         {
             "version": results.VERSION,
-            "stories": [*named, CRAWL_ENDS],
+            "stories": [*(story.row for story in ACID), CRAWL_ENDS],
             "crawlers": [crawlers[each.name] for each in ALL if each.name in crawlers],
         }
     )

@@ -55,10 +55,7 @@ async def crawl(command, start, certificate, at_most, *, quiet):
         process = await asyncio.create_subprocess_exec(
             *(part.replace("{start}", start) for part in command),
             cwd=folder,
-            env={
-                **os.environ,
-                **dict.fromkeys(TRUST, str(certificate)),
-            },
+            env={**os.environ, **dict.fromkeys(TRUST, str(certificate))},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL if quiet else sys.stderr,
             stderr=asyncio.subprocess.DEVNULL if quiet else sys.stderr,
@@ -77,16 +74,10 @@ async def crawl(command, start, certificate, at_most, *, quiet):
 
 def row(site):
     """Return what came of a story, and what is wrong with it."""
-    story = site.story
     came = sorted((request.at, each, request) for each in site.all for request in each.log)
     begun = came[0][0] if came else 0
     return {
-        "story": story.name,
-        "shows": story.shows,
-        "clause": story.clause,
-        "by": story.by,
-        "kind": story.kind,
-        "needs": story.needs,
+        **site.story.row,
         "came": [
             f"{at - begun:6.2f} {request.method} {each.url(request.target)}"
             for at, each, request in came

@@ -90,6 +90,12 @@ class Story:
     """What is not to be asked for in place of robots.txt."""
 
     @property
+    def row(self) -> dict[str, str]:
+        """What the results say of it."""
+        told = {name: getattr(self, name) for name in ("shows", "clause", "by", "kind", "needs")}
+        return {"story": self.name, **told}
+
+    @property
     def may_be_fetched(self) -> frozenset[str]:
         """The pages that a crawler may ask for."""
         return frozenset(self.allowed + self.later_allowed)
@@ -139,13 +145,14 @@ def gzip_bomb(start: bytes, mebibytes: int) -> Answer:
     return Answer(b"".join(parts), headers=headers)
 
 
-def rules(body: bytes, **how: object) -> dict[str, object]:
+def private(robots: Answer) -> dict[str, object]:
     """Return a robots.txt that disallows one page of three, however it says so."""
-    return {
-        "robots": Answer(body, headers={"Content-Type": "text/plain"}, **how),
-        "allowed": ("/", "/news"),
-        "forbidden": ("/private",),
-    }
+    return {"robots": robots, "allowed": ("/", "/news"), "forbidden": ("/private",)}
+
+
+def rules(body: bytes, **how: object) -> dict[str, object]:
+    """Return the same, with its body."""
+    return private(Answer(body, headers={"Content-Type": "text/plain"}, **how))
 
 
 def broken(answer: Answer | None = None, **how: object) -> dict[str, object]:
