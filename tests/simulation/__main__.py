@@ -18,8 +18,8 @@ from multiprocessing import Pool
 
 from tests.simulation import turns
 from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
-from tests.simulation.loop import START
-from tests.simulation.world import ViolationError, simulate
+from tests.simulation.loop import START, ViolationError
+from tests.simulation.world import simulate
 
 SIZES = ("workers", "origins", "requests")
 

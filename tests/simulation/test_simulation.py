@@ -9,7 +9,8 @@ import pytest
 
 from tests.simulation import turns
 from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
-from tests.simulation.world import ViolationError, simulate
+from tests.simulation.loop import ViolationError
+from tests.simulation.world import simulate
 
 SEEDS = 200
 SEEDS_OF_TURNS = 600

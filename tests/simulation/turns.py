@@ -12,12 +12,11 @@ response; each request ends.
 from __future__ import annotations
 
 import asyncio
-import random
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
-from random import Random
+from random import seed as seed_global
 from types import SimpleNamespace
 
 from scrapy.exceptions import DownloadTimeoutError
@@ -49,8 +48,7 @@ from scrapy_rep.stores.sqlite_file import FORMAT
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.sqlite import migrate
-from tests.simulation.loop import DeadlockError, SimulatedLoop
-from tests.simulation.world import ViolationError
+from tests.simulation.loop import SimulatedWorld
 
 ROUND_TRIP = 0.02
 READ_INTERVAL = 0.1
@@ -175,7 +173,7 @@ class Worker:
         self.world = world
         self.alive = True
         self.cut_off_until = 0.0
-        self.tasks = {}  # in order: a seed is to replay
+        self.tasks = {}
         self.claimed_at = {}
         """When the store has given it the lease of each host last."""
         self.written_at = {}
@@ -293,14 +291,13 @@ class Worker:
         return response
 
 
-class World:
-    """Everything that a seed decides."""
+class World(SimulatedWorld):
+    """The fleet, and its sites."""
 
     def __init__(self, seed, *, workers=None, origins=None, requests=None):
-        self.random = random = Random(seed)
-        self.loop = SimulatedLoop(random)
-        self.faults = Counter()
-        self.problems = []
+        super().__init__(seed)
+        seed_global(seed)  # for the jitter of pauses
+        random = self.random
         self.ahead = EPOCH
         """By how much the system clock, which all workers have, is ahead of the monotonic one."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
@@ -320,7 +317,7 @@ class World:
             for n in range(origins or random.randint(1, 3))
         }
         self.origins = list(self.delays)
-        self.requests = requests or random.randint(20, 120)
+        self.most_requests = requests or random.randint(20, 120)
         self.pace = 0.3 if requests is None else 0.005
         self.most_workers = workers or random.randint(1, 6)
         self.refuses_until = dict.fromkeys(self.origins, 0.0)
@@ -442,30 +439,23 @@ class World:
             self.pauses[host] = found
         found.told.add(worker)
 
-    def violated(self, what):
-        self.problems.append(ViolationError(f"{what}, at {self.loop.now:.3f}"))
-
     # What happens.
 
     async def run(self):
         random = self.random
         workers = [Worker(self) for _ in range(self.most_workers)]
         tasks = []
-        while len(tasks) < self.requests:
+        while len(tasks) < self.most_requests:
             await asyncio.sleep(random.expovariate(1 / self.pace))
             chance = random.random()
             worker = random.choice(workers)
             if chance < self.deaths:
-                self.faults["worker dies"] += 1
-                worker.alive = False
-                for task in list(worker.tasks):
-                    task.cancel()
+                self.kill(worker)
                 workers.remove(worker)
                 workers.append(Worker(self))
             elif chance < self.deaths + self.cancels:
                 if worker.tasks:
-                    self.faults["cancelled"] += 1
-                    random.choice(sorted(worker.tasks, key=lambda task: task.get_name())).cancel()
+                    self.cancel(worker)
             elif chance < self.deaths + self.cancels + self.cuts:
                 self.faults["worker cut off"] += 1
                 seconds = random.uniform(1, 60)
@@ -476,12 +466,7 @@ class World:
                 self.ahead += random.choice((-1, 1)) * random.choice((1, 100, 1e5))
                 self.trouble()
             else:
-                asked = worker.send(random.choice(self.origins))
-                task = self.loop.create_task(asked, name=f"{len(tasks):06}")
-                worker.tasks[task] = None
-                task.add_done_callback(lambda task, worker=worker: worker.tasks.pop(task, None))
-                task.add_done_callback(self.task_ended)
-                tasks.append(task)
+                tasks.append(self.ask(worker, worker.send(random.choice(self.origins))))
         await self.end(tasks)
 
     async def end(self, tasks):
@@ -491,38 +476,12 @@ class World:
         )
         pauses = 2 * LONGEST_PAUSE + 12 * TIMEOUT
         refused = self.faults["site begins to refuse"] + self.faults["site hangs"] + 10
-        await asyncio.wait(tasks, timeout=1_000 + each * len(tasks) + pauses * refused)
-        late = sum(not task.done() for task in tasks)
-        if self.problems:
-            raise self.problems[0]
-        if late:
-            raise ViolationError(f"{late} requests that never end")
+        await self.wait_for(tasks, 1_000 + each * len(tasks) + pauses * refused)
 
-    def task_ended(self, task):
-        if not task.cancelled() and task.exception() is not None:
-            self.problems.append(task.exception())
+    def clean_up(self):
+        super().clean_up()
+        self.connection.close()
 
 
 def simulate(seed, **sizes):
-    """Run a seed; return its world. Raises ViolationError, which names the seed."""
-    world = World(seed, **sizes)
-    loop = world.loop
-    random.seed(seed)  # for the jitter of pauses
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(world.run())
-    except ViolationError as violation:
-        raise ViolationError(f"seed {seed}: {violation}") from violation
-    except DeadlockError:
-        what = world.problems[0] if world.problems else "nothing goes on any more"
-        raise ViolationError(f"seed {seed}: {what}") from None
-    finally:
-        for task in (tasks := asyncio.all_tasks(loop)):
-            task._log_destroy_pending = False
-            task.cancel()
-        with suppress(DeadlockError):
-            if tasks:
-                loop.run_until_complete(asyncio.wait(tasks, timeout=1e6))
-        asyncio.set_event_loop(None)
-        world.connection.close()
-    return world
+    return World(seed, **sizes).simulate()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
-from random import Random
 
 from twisted.internet.defer import CancelledError
 
@@ -29,7 +27,7 @@ from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
-from tests.simulation.loop import DeadlockError, SimulatedLoop
+from tests.simulation.loop import SimulatedWorld, ViolationError
 
 POLICY = Policy(
     cache_ttl=900.0,
@@ -57,10 +55,6 @@ BODIES = (
 TARGETS = ("/", "/a", "/private", "/private/open")
 TOKENS = (("a",), ("b",), ("a", "b"))
 SIZES = {"max_bytes": 2**24, "max_size": 512_000}
-
-
-class ViolationError(AssertionError):
-    """Something that must hold did not."""
 
 
 class Answer:
@@ -160,7 +154,7 @@ class Worker:
         """Spans of this worker's clock, one for every request under way."""
         self.flying = Counter()
         self.started = {}
-        self.tasks = set()
+        self.tasks = {}
         store = DyingStore(world, self, world.store)
         spare = MemoryStore(**SIZES, clock=world.loop.time)
         clock = Clock(self.clock, world.loop.time)
@@ -249,17 +243,14 @@ class Worker:
         self.tick()
 
 
-class World:
-    """Everything that a seed decides."""
+class World(SimulatedWorld):
+    """The fleet, and its sites."""
 
     def __init__(self, seed, *, workers=None, origins=None, requests=None):
         """Take a seed, and sizes in place of those that it would decide."""
-        self.random = random = Random(seed)
-        self.loop = SimulatedLoop(random)
-        self.faults = Counter()
+        super().__init__(seed)
+        random = self.random
         self.fetches = 0
-        self.requests = 0
-        self.problems = []
         # Many fleets have a store without a fault, or clocks that agree: there more is promised.
         self.store_faults = random.choice((0.0, 0.0, 0.0, 0.02, 0.1, 0.4))
         self.clocks_differ = random.random() < 0.3
@@ -408,17 +399,10 @@ class World:
         await self.end(tasks)
 
     async def end(self, tasks):
-        """Wait for all, and see that they have ended."""
-        if tasks:
-            await asyncio.wait(tasks, timeout=2 * DEADLINE)
-        late = [task for task in tasks if not task.done()]
-        if late:
-            raise ViolationError(f"{len(late)} waiters that never end")
+        await self.wait_for(tasks, 2 * DEADLINE)
         for worker in self.workers:
             worker.cache.close()
             await worker.cache.finish()
-        if self.problems:
-            raise self.problems[0]
 
     def act(self, tasks):
         """Let the next thing happen."""
@@ -427,6 +411,8 @@ class World:
         chance = random.random()
         if chance < 0.01:
             self.kill(worker)
+            self.workers.remove(worker)
+            self.add_worker()
         elif chance < 0.02:
             self.faults["worker closes"] += 1
             worker.cache.close()
@@ -436,75 +422,23 @@ class World:
             self.faults["clock jumps"] += 1
             worker.jump(random.choice((-1, 1)) * random.choice((1.0, 60.0, 4_000.0, 1e6)))
         elif chance < 0.12 and worker.tasks:
-            self.faults["cancelled"] += 1
-            random.choice(sorted(worker.tasks, key=lambda task: task.get_name())).cancel()
+            self.cancel(worker)
         else:
             origin = random.choice(self.origins)
             for _ in range(random.choice((1, 1, 3))):
-                tasks.append(self.ask(worker, origin))
+                asked = worker.request(origin, random.choice(TARGETS), random.choice(TOKENS))
+                tasks.append(self.ask(worker, asked))
 
     def add_worker(self):
         self.numbers += 1
         self.workers.append(Worker(self, self.numbers))
         self.all_workers.append(self.workers[-1])
 
-    def kill(self, worker):
-        """It is gone, at whichever await it is: nothing of it happens any more."""
-        self.faults["worker dies"] += 1
-        worker.alive = False
-        self.workers.remove(worker)
-        for task in worker.tasks:
-            task.cancel()
-        self.add_worker()
-
-    def ask(self, worker, origin):
-        self.requests += 1
-        asked = worker.request(origin, self.random.choice(TARGETS), self.random.choice(TOKENS))
-        task = self.loop.create_task(asked, name=f"{self.requests:06}")
-        worker.tasks.add(task)
-        task.add_done_callback(worker.tasks.discard)
-        task.add_done_callback(self.ended)
-        return task
-
-    def ended(self, task):
-        if not task.cancelled() and task.exception() is not None:
-            self.problems.append(task.exception())
-
-    def violated(self, what):
-        """Take note where raising would do no more than make a fetch fail."""
-        self.problems.append(ViolationError(f"{what}, at {self.loop.now:.3f}"))
+    def clean_up(self):
+        for worker in self.all_workers:
+            worker.cache._lookups.closing = True
+        super().clean_up()
 
 
 def simulate(seed, **sizes):
-    """Run a seed; return its world. Raises ViolationError, which names the seed."""
-    try:
-        return _simulate(World(seed, **sizes))
-    except ViolationError as violation:
-        raise ViolationError(f"seed {seed}: {violation}") from violation
-
-
-def _simulate(world):
-    loop = world.loop
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(world.run())
-    except DeadlockError:
-        raise ViolationError("nothing goes on any more") from None
-    finally:
-        clean_up(world)
-        asyncio.set_event_loop(None)
-    return world
-
-
-def clean_up(world):
-    """End what dead workers have left behind."""
-    loop = world.loop
-    for worker in world.all_workers:
-        worker.cache._lookups.closing = True
-    for _ in range(10):
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task._log_destroy_pending = False
-            task.cancel()
-        with suppress(DeadlockError):
-            loop.run_until_complete(asyncio.wait(tasks, timeout=1e6) if tasks else asyncio.sleep(0))
+    return World(seed, **sizes).simulate()
