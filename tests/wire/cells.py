@@ -33,6 +33,12 @@ STORIES = {
 FREE = {"DOWNLOAD_SLOTS": {ADDRESSES["control"]: {"delay": 0}}}
 """Settings for a control without delay, where others have DOWNLOAD_DELAY."""
 PARTS = "tests.wire.parts."
+FILES = {
+    "ITEM_PIPELINES": {"tests.wire.spider.CountedFiles": 1},
+    "FILES_STORE": "files",
+    "FILES_EXPIRES": 0,
+}
+"""Settings for requests of the way ``media``."""
 BEFORE, AFTER, LAST = 50, 543, 999
 """Orders of middlewares before ours, after it, and next to the downloader."""
 
@@ -42,7 +48,8 @@ class Worker:
     """One process that crawls."""
 
     requests: list[dict]
-    """With a ``host``, which is a role or an address; the other keys are those of `WireSpider`."""
+    """With a ``host``, which is a role or an address; and ``after``, if its URL comes from a callback for
+    another host. The other keys are those of `WireSpider`."""
     begins: str = "at once"
     """Or ``refused``: when a host has refused; ``ended``: when the workers before have ended."""
     awaits: tuple[str, ...] = ()
@@ -79,29 +86,25 @@ class Cell:
     """What the promise leaves out."""
 
 
-def requests(host, count, *, at=0.0, every=0.0, way="start", meta=None, after=None):
+def requests(host, count, *, at=0.0, every=0.0, way="start"):
     """Return ``count`` requests for ``host``, the first of them sent ``at`` seconds."""
-    return [
-        {
-            "host": host,
-            "at": at + every * number,
-            "way": way,
-            "meta": meta or {},
-            "after": after,
-        }
-        for number in range(count)
-    ]
+    return [{"host": host, "at": at + every * number, "way": way} for number in range(count)]
 
 
-def base(*, paced=8, refusing=8, later=8, control=24, way="start", **more):
+def base(*, paced=8, refusing=8, later=8, control=24, way="start"):
     """Return the requests of most cells: some at once, some while the pause lasts."""
     return [
         *requests("control", control // 2),
-        *requests("paced", paced, way=way, **more),
-        *requests("refusing", refusing, way=way, **more),
-        *requests("refusing", later, at=0.6, every=0.5, way=way, **more),
+        *requests("paced", paced, way=way),
+        *requests("refusing", refusing, way=way),
+        *requests("refusing", later, at=0.6, every=0.5, way=way),
         *requests("control", control - control // 2, at=0.5, every=0.4),
     ]
+
+
+def refusing(**story):
+    """Return the stories of most cells, of which that of the host that refuses is another one."""
+    return {**STORIES, "refusing": {**STORIES["refusing"], **story}}
 
 
 def through(given):
@@ -115,19 +118,17 @@ def through(given):
     return found
 
 
-def middleware(name, order, hosts):
-    """Return settings with a middleware of parts.py that does this to the hosts."""
-    return {
-        "DOWNLOADER_MIDDLEWARES": {PARTS + name: order},
-        "WIRE_HOSTS": {ADDRESSES.get(host, host): what for host, what in hosts.items()},
-    }
+def middleware(kind, order, hosts, of=(1, [0])):
+    """Return settings with a middleware that does this to the hosts: see `Part`."""
+    hosts = {ADDRESSES.get(host, host): what for host, what in hosts.items()}
+    return {"WIRE_PARTS": [{"kind": kind, "order": order, "hosts": hosts, "of": of}]}
 
 
 BASE = Cell("plain", "1 2", "our queue, nobody between", (Worker(base()),))
 DELAYED = SITES[:20]
 """Those with a delay in some cells: more hosts have more gaps."""
 LEADS = {"to paced": ADDRESSES["paced"], "to refusing": ADDRESSES["refusing"]}
-BOTH = {"paced": 1, "refusing": 1}
+BOTH = dict.fromkeys(["paced", "refusing"])
 SLOTS = {ADDRESSES[host]: {"delay": 0.1, "concurrency": 8} for host in LEADS}
 SLOW_AGENTS = f"User-agent: slowbot\nCrawl-delay: {DELAY}\nDisallow: /private\n\n{ALL_AGENTS}"
 SCRAPYS = {
@@ -145,11 +146,11 @@ def way(name, items, shows, given=None, **more):
 
 def rewriting():
     for name, part, order, shows in (
-        ("replaced", "Replaces", AFTER, "rewritten by request.replace"),
-        ("replaced-last", "Replaces", LAST, "the same, next to the downloader"),
-        ("anew", "MakesAnew", AFTER, "rewritten by a new Request"),
-        ("mutated", "Mutates", AFTER, "rewritten in place"),
-        ("mutated-last", "Mutates", LAST, "the same, next to the downloader"),
+        ("replaced", "replaces", AFTER, "rewritten by request.replace"),
+        ("replaced-last", "replaces", LAST, "the same, next to the downloader"),
+        ("anew", "anew", AFTER, "rewritten by a new Request"),
+        ("mutated", "mutates", AFTER, "rewritten in place"),
+        ("mutated-last", "mutates", LAST, "the same, next to the downloader"),
     ):
         settings = middleware(part, order, LEADS)
         yield way(f"a-{name}", "1a 2a", shows, through(base()), settings=settings)
@@ -160,22 +161,20 @@ def agents():
     stories = {**STORIES, **{host: {"robots": SLOW_AGENTS} for host in ["paced", *more]}}
     given = [*base(), *(each for site in more for each in requests(site, 5, at=0.2))]
     for name, order in (("before", BEFORE), ("after", AFTER), ("last", LAST)):
-        settings = middleware("SetsAgent", order, dict.fromkeys([*BOTH, *more], "slowbot/1.0"))
+        settings = middleware("agent", order, dict.fromkeys([*BOTH, *more], "slowbot/1.0"))
         shows = f"User-Agent of a group with a delay, set at {order}"
         yield way(f"b-{name}", "1b 2b", shows, given, stories=stories, settings=settings)
 
 
 def keeping():
     for name, order in (("before", BEFORE), ("after", AFTER), ("last", LAST)):
-        settings = middleware("Keeps", order, BOTH)
+        settings = middleware("keeps", order, dict.fromkeys(BOTH, 3.0))
         yield way(f"c-{name}", "1c 2c", f"kept for 0 to 3 s at {order}", settings=settings)
 
 
 def redirected():
-    stories = {
-        **STORIES,
-        **{host: {"robots": ALL_AGENTS, "redirects": address} for host, address in LEADS.items()},
-    }
+    leads = {host: {"robots": ALL_AGENTS, "redirects": address} for host, address in LEADS.items()}
+    stories = {**STORIES, **leads}
     settings = {"DOWNLOAD_SLOTS": SLOTS}
     shows = "redirected from a host with an entry in DOWNLOAD_SLOTS"
     yield way("d-redirect", "1d 2d", shows, through(base()), stories=stories, settings=settings)
@@ -193,49 +192,33 @@ def stalling():
     stories = {**STORIES, **dict.fromkeys(["paced", *DELAYED], story)}
     given = [*base(), *(each for site in SITES for each in requests(site, 1))]
     given += [each for site in DELAYED for each in requests(site, 4)]
-    for name, settings, shows in (
+    for name, settings, where in (
         ("stalls", {"EXTENSIONS": {f"{PARTS}Stalls": 0}}, "now and then"),
         ("reached", {"EXTENSIONS": {f"{PARTS}StallsAtDownloader": 0}}, "in a signal handler"),
         (
             "blocked",
-            middleware("Blocks", LAST, dict.fromkeys([*BOTH, *DELAYED], 1)),
+            middleware("blocks", LAST, dict.fromkeys([*BOTH, *DELAYED])),
             "in a middleware",
         ),
     ):
-        yield way(
-            f"e-{name}",
-            "1e 2e",
-            f"the event loop stops for 0.1 to 0.5 s {shows}; 300 sites at the start",
-            given,
-            stories=stories,
-            settings=settings,
-            grace=0.6,
-        )
+        shows = f"the event loop stops for 0.1 to 0.5 s {where}; 300 sites at the start"
+        more = {"stories": stories, "settings": settings, "grace": 0.6}
+        yield way(f"e-{name}", "1e 2e", shows, given, **more)
 
 
 def fleets():
     worker = base(paced=3, refusing=2, later=10, control=8)
     # When all have begun.
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (14, 429, PAUSE)}}
+    stories = refusing(refuses=(14, 429, PAUSE))
     for store in ("sqlite", "redis"):
-        yield replace(
-            BASE,
-            name=f"f-{store}",
-            items="1f 2f",
-            shows=f"four workers with {store}, two processes spin",
-            workers=(Worker(worker),) * 4,
-            stories=stories,
-            store=store,
-            busy=2,
-            grace=0.3,
-        )
+        shows = f"four workers with {store}, two processes spin"
+        more = {"stories": stories, "store": store, "busy": 2, "grace": 0.3}
+        yield Cell(f"f-{store}", "1f 2f", shows, (Worker(worker),) * 4, **more)
 
 
 def other_ways():
     yield way("g-direct", "1g 2g", "engine.download_async", base(way="direct"))
-    settings = {"ITEM_PIPELINES": {f"{PARTS}CountedFiles": 1}, "FILES_STORE": "files"}
-    settings["FILES_EXPIRES"] = 0
-    yield way("g-media", "1g 2g", "FilesPipeline", base(way="media"), settings=settings)
+    yield way("g-media", "1g 2g", "FilesPipeline", base(way="media"), settings=FILES)
     for name, queue in SCRAPYS.items():
         settings = {"SCHEDULER_PRIORITY_QUEUE": queue}
         yield way(f"g-{name}", "1g 2g", queue.rpartition(".")[2], settings=settings)
@@ -246,14 +229,10 @@ def throttling():
     throttle = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.2}
     yield way("h-autothrottle", "1h 2h", "AutoThrottle", at_once, settings=throttle)
     for delay in (0.25, 0.5, 1):
-        yield way(
-            f"h-delay-{delay}",
-            "1h 2h" if delay == 0.25 else "1h 2i",
-            f"DOWNLOAD_DELAY {delay}, CONCURRENT_REQUESTS_PER_DOMAIN 8",
-            at_once,
-            settings={**FREE, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS_PER_DOMAIN": 8},
-            at_most=45.0,
-        )
+        settings = {**FREE, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+        items = "1h 2h" if delay == 0.25 else "1h 2i"
+        shows = f"DOWNLOAD_DELAY {delay}, CONCURRENT_REQUESTS_PER_DOMAIN 8"
+        yield way(f"h-delay-{delay}", items, shows, at_once, settings=settings, at_most=45.0)
     for name, queue in SCRAPYS.items():
         settings = {**FREE, "DOWNLOAD_DELAY": 0.5, "SCHEDULER_PRIORITY_QUEUE": queue}
         shows = f"DOWNLOAD_DELAY 0.5, {queue.rpartition('.')[2]}"
@@ -262,9 +241,9 @@ def throttling():
 
 def plain():
     yield BASE
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (3, 503, PAUSE)}}
+    stories = refusing(refuses=(3, 503, PAUSE))
     yield way("plain-503", "1 2", "the same with 503", stories=stories)
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], **STORIES["paced"]}}
+    stories = refusing(**STORIES["paced"])
     yield way("plain-both", "1 2", "the host that refuses has a delay, too", stories=stories)
     stories = {**STORIES, "paced": {**STORIES["paced"], "loses": 3}}
     shows = "Twisted sends again what a lost keep-alive connection had (excepted)"
@@ -272,7 +251,7 @@ def plain():
 
 
 def second_workers():
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (3, 429, 6)}}
+    stories = refusing(refuses=(3, 429, 6))
     stories["gate"] = {"opens": ADDRESSES["refusing"]}
     first = Worker([*requests("control", 12), *requests("refusing", 4)])
     pages = [*requests("control", 12), *requests("refusing", 10)]
@@ -284,18 +263,13 @@ def second_workers():
             ("starts", Worker(pages, begins="refused"), "starts in the pause"),
             ("meets", Worker(after_gate), "first meets the host in the pause"),
         ):
-            yield Cell(
-                f"j-{name}-{store}",
-                "2j",
-                f"a second worker with {store} {shows}",
-                (first, second),
-                stories=stories,
-                store=store,
-            )
+            what = f"a second worker with {store} {shows}"
+            workers = first, second
+            yield Cell(f"j-{name}-{store}", "2j", what, workers, stories=stories, store=store)
 
 
 def resumed():
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (3, 429, 6)}}
+    stories = refusing(refuses=(3, 429, 6))
     given = [*requests("control", 12), *requests("refusing", 30)]
     workers = Worker(given, closes_after_refusal=True), Worker([], begins="ended")
     shows = "closed after the refusal, and resumed with its JOBDIR"
@@ -306,7 +280,7 @@ def resumed():
 
 
 def hanging():
-    stories = {**STORIES, "refusing": {"robots": ALL_AGENTS, "refuses": (3, 429, 3), "hangs": True}}
+    stories = refusing(refuses=(3, 429, 3), hangs=True)
     settings = {"DOWNLOAD_TIMEOUT": BASE.hang, "RETRY_ENABLED": False, "REP_DEFER_TIMEOUT": 20}
     given = [
         *requests("control", 24, every=0.2),
@@ -336,12 +310,12 @@ def expiring():
 
 
 def pausing():
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (1, 429, 300)}}
+    stories = refusing(refuses=(1, 429, 300))
     healthy = SITES[:20]
     delay = {"DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0}
-    rewriting = {**delay, **middleware("Mutates", AFTER, LEADS)}
+    rewriting = {**delay, **middleware("mutates", AFTER, LEADS)}
     scrapys = {**delay, "SCHEDULER_PRIORITY_QUEUE": SCRAPYS["scrapys"]}
-    holding = {**scrapys, **middleware("Holds", LAST, {"refusing": 5})}
+    holding = {**scrapys, **middleware("holds", LAST, {"refusing": 5})}
     for name, host, settings, shows, loses in (
         ("pause", "refusing", delay, "", ()),
         ("pause-scrapys", "refusing", scrapys, ", ScrapyPriorityQueue", ()),
@@ -366,44 +340,30 @@ def pausing():
 def controls():
     off = {"ADDONS": {}, "ROBOTSTXT_OBEY": False}
     yield way("control-off", "control", "robots.txt off", settings=off, loses=("gap", "pause"))
-    settings = middleware("SendsBehind", LAST, BOTH)
+    settings = middleware("sends_behind", LAST, BOTH)
     shows = "a middleware sends requests by itself"
     yield way("control-behind", "control", shows, settings=settings, loses=("gap", "pause"))
-    settings = middleware("Forbids", AFTER, {"paced": 1})
-    shows = "a middleware forgets requests"
-    yield way(
-        "control-lost", "control", shows, settings=settings, loses=("gap", "ends"), at_most=8.0
+    (forgets, drops) = (
+        middleware(kind, order, {"paced": 1}, of)["WIRE_PARTS"]
+        for kind, order, of in (("forgets", AFTER, (10, [3])), ("drops", AFTER + 1, (1, [0])))
     )
+    settings = {"WIRE_PARTS": forgets + drops}
+    shows = "a middleware forgets requests"
+    more = {"loses": ("gap", "ends"), "at_most": 8.0}
+    yield way("control-lost", "control", shows, settings=settings, **more)
     (expires, _) = expiring()
     (worker,) = expires.workers
     given = [
         {**each, "meta": {"dont_obey_robotstxt": True}} if number % 2 else each
         for number, each in enumerate(worker.requests)
     ]
-    yield replace(
-        expires,
-        name="control-exempt",
-        items="control",
-        shows="some requests don't obey a robots.txt that changes",
-        workers=(Worker(given),),
-        loses=("disallowed", "stale"),
-    )
+    shows = "some requests don't obey a robots.txt that changes"
+    more = {"workers": (Worker(given),), "loses": ("disallowed", "stale")}
+    yield replace(expires, name="control-exempt", items="control", shows=shows, **more)
 
 
-CELLS = [
-    *plain(),
-    *rewriting(),
-    *agents(),
-    *keeping(),
-    *redirected(),
-    *stalling(),
-    *fleets(),
-    *other_ways(),
-    *throttling(),
-    *second_workers(),
-    *resumed(),
-    *hanging(),
-    *expiring(),
-    *pausing(),
-    *controls(),
-]
+PARTS_OF_TABLE = (
+    *(plain, rewriting, agents, keeping, redirected, stalling, fleets, other_ways, throttling),
+    *(second_workers, resumed, hanging, expiring, pausing, controls),
+)
+CELLS = [cell for cells in PARTS_OF_TABLE for cell in cells()]

@@ -14,6 +14,7 @@ one. The host takes long for that answer. Requests for robots.txt count for none
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from tests.wire.cells import ADDRESSES
@@ -102,14 +103,11 @@ def ends(crawls, yielded):
 
     ``yielded`` has the numbers of the requests that are to end.
     """
-    counts = {}
-    for crawl in crawls:
-        for number, count in crawl["ends"].items():
-            counts[int(number)] = counts.get(int(number), 0) + count
+    counts = sum((crawl.ends for crawl in crawls), Counter())
     return {
         "yielded": len(yielded),
         "ended": sum(number in counts for number in yielded),
-        "twice": sum(counts.get(number, 0) > 1 for number in yielded),
+        "twice": sum(counts[number] > 1 for number in yielded),
     }
 
 
@@ -120,8 +118,8 @@ def of_cell(cell, journal, crawls, yielded):
     if "paced" in hosts:
         found["gap"] = smallest_gap(journal, with_delay(cell))
     if "refusing" in hosts:
-        read = [crawl["refusal_read"] for crawl in crawls if crawl["refusal_read"] is not None]
-        found.update(pause(journal, cell, read))
+        read = [crawl.refusal_read for crawl in crawls]
+        found.update(pause(journal, cell, [each for each in read if each is not None]))
     if "changing" in hosts:
         found.update(decided(journal, cell))
     served = [
@@ -133,7 +131,7 @@ def of_cell(cell, journal, crawls, yielded):
     ]
     found["pages"] = len(served)
     found.update(ends(crawls, yielded))
-    found["errors"] = sum(crawl["errors"] for crawl in crawls)
+    found["errors"] = sum(crawl.errors for crawl in crawls)
     return found
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
+import subprocess
+import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.redis_server import RedisServer
 from tests.waiting import wait_until
 from tests.wire import figures
 from tests.wire.cells import ADDRESSES
-from tests.wire.processes import Crawl, busy, web_of
+from tests.wire.processes import Running, around
 
-SETTINGS = {"RETRY_TIMES": 5}
+SETTINGS = {"RETRY_TIMES": 5, "LOG_LEVEL": "WARNING"}
+
+
+@contextmanager
+def busy(processes):
+    """Keep the machine busy with processes that spin."""
+    spinning = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)
+    ]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 def run(cell):
@@ -35,31 +49,23 @@ def without(cell):
 
 def crawl(cell):
     """Crawl a cell once; return its figures and the journal."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        uri = {"memory": "memory://", "sqlite": f"sqlite:///{folder}/robots.sqlite"}.get(cell.store)
-        if cell.store == "redis":
-            redis = RedisServer(folder)
-            stack.callback(redis.stop)
-            uri = redis.uri
-        web = web_of({ADDRESSES.get(role, role): story for role, story in cell.stories.items()})
-        stack.callback(web.close)
-        stack.enter_context(busy(cell.busy))
+    stories = {ADDRESSES.get(role, role): story for role, story in cell.stories.items()}
+    with around(stories, cell.store) as (folder, uri, web, _), busy(cell.busy):
         running, results, yielded = [], [], []
         for number, worker in enumerate(cell.workers):
             if worker.begins == "refused":
                 wait_until(lambda: has_refused(web.journal()))
             elif worker.begins == "ended":
-                results += [each.result() for each in running]
+                results += [each.wait() for each in running]
                 running = []
             order, wanted = order_of(cell, worker, number, web.port)
             order["settings"]["REP_STORE"] = uri
             yielded += wanted
-            running.append(Crawl(order, folder))
-        results += [each.result() for each in running]
+            running.append(Running(order, folder, number))
+        results += [each.wait() for each in running]
         journal = web.journal()
     found = figures.of_cell(cell, journal, results, yielded)
-    found["told"] = [each["log"] for each in results if each["log"]]
+    found["told"] = [each.log for each in results if each.log]
     return found, journal
 
 
@@ -71,11 +77,10 @@ def order_of(cell, worker, number, port):
 
     given, wanted, awaited = [], [], []
     for each, request in enumerate(worker.requests, 1000 * number):
-        after = request["after"]
-        url_after = after and url(after, each)
-        given.append(
-            {**request, "number": each, "url": url(request["host"], each), "after": url_after}
-        )
+        asked = {**request, "number": each, "url": url(request["host"], each)}
+        if after := request.get("after"):
+            asked = {**asked, "number": None, "url": url(after, each), "then": asked}
+        given.append(asked)
         if not worker.awaits or request["host"] in worker.awaits:
             wanted.append(each)
         if request["host"] in worker.awaits:
@@ -83,13 +88,9 @@ def order_of(cell, worker, number, port):
     settings = {**SETTINGS, **cell.settings}
     if cell.jobdir:
         settings["JOBDIR"] = "job"
-    return {
-        "settings": settings,
-        "requests": given,
-        "at_most": cell.at_most,
-        "awaited": awaited,
-        "closes_after_refusal": worker.closes_after_refusal,
-    }, wanted
+    order = {"mode": "asyncio", "seed": 41, "settings": settings, "requests": given}
+    order |= {"at_most": cell.at_most, "awaited": awaited}
+    return {**order, "closes_after_refusal": worker.closes_after_refusal}, wanted
 
 
 def has_refused(journal):

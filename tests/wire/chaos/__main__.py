@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.benchmarks import results
 from tests.wire.cells import BEFORE, LAST
 from tests.wire.chaos.judge import judge
-from tests.wire.chaos.plan import plan
+from tests.wire.chaos.plan import part, plan
 from tests.wire.chaos.run import run
 
 KINDS = ("leak", "stale", "gap", "pause", "lost", "twice", "hang", "error")
@@ -49,9 +49,7 @@ def made(seed, options):
         found.settings["SCHEDULER_PRIORITY_QUEUE"] = "scrapy.pqueues.ScrapyPriorityQueue"
     elif options.control:
         order = BEFORE if options.control == "exempts" else LAST
-        parts.append(
-            {"kind": options.control, "order": order, "hosts": dict.fromkeys(found.hosts, 1)}
-        )
+        parts.append(part(options.control, order, dict.fromkeys(found.hosts)))
     return found
 
 

@@ -14,15 +14,12 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from tests.wire.chaos.plan import delay_of, group_of
+from tests.wire.figures import EARLY, LATEST_READ, LEAST_GAP, ROBOTS
 
-ROBOTS = "/robots.txt"
-LEAST_GAP = 0.95
 GRACE = 0.4
 """Seconds for which a request may be on its way when an answer comes that forbids it."""
 FLEET_GRACE = 0.8
 """The same for what another worker was told."""
-LATEST_READ = 1.0
-EARLY = 0.05
 FIRST_PAUSE = 1.0
 """Seconds of the first pause without Retry-After."""
 LEAST_LIFE = 1.0
@@ -34,25 +31,6 @@ _BAD = re.compile(
 )
 _EXPECTED = re.compile(r"\[scrapy\.(downloadermiddlewares\.retry|pipelines\.\w+)\] ")
 """Loggers of Scrapy that tell so of pages that are not answered."""
-
-
-@dataclass
-class Process:
-    """A process of a worker."""
-
-    worker: int
-    began: float
-    ended: float
-    journal: list
-    signal: int | None
-    log: str
-
-    @property
-    def gave_up(self):
-        return any(each["what"] == "gave up" for each in self.journal)
-
-    def closed(self):
-        return next((each for each in self.journal if each["what"] == "closed"), None)
 
 
 @dataclass
@@ -99,16 +77,15 @@ def _process_of(entry, processes):
     return of_worker[-1] if of_worker else processes[0]
 
 
+def _asked(address, journal):
+    return [entry for entry in journal.get(address, ()) if entry["path"] == ROBOTS]
+
+
 def _told(host, journal):
     """Return the robots.txt answers that decide about ``host``, in order, and its redirects."""
-    address = host.follows or host.address
-    asked = [entry for entry in journal.get(host.address, ()) if entry["path"] == ROBOTS]
-    if host.follows:
-        asked = (
-            [entry for entry in journal.get(address, ()) if entry["path"] == ROBOTS]
-            if asked
-            else []
-        )
+    asked = _asked(host.address, journal)
+    if host.follows and asked:
+        asked = _asked(host.follows, journal)
     return [entry for entry in asked if entry["answered"] is not None]
 
 
@@ -125,7 +102,7 @@ def _allows(rules, entry):
 
 def _leaks(plan, host, journal, pages, processes, found):
     answers = _told(host, journal)
-    asked = [entry for entry in journal.get(host.address, ()) if entry["path"] == ROBOTS]
+    asked = _asked(host.address, journal)
     grace = GRACE if len(plan.requests) == 1 else FLEET_GRACE
     for page in pages:
         process = _process_of(page, processes)
@@ -191,10 +168,8 @@ def _is_resent(host, before, after, processes):
     """Return whether Twisted has sent again, by itself, what was lost with its connection."""
     reached = [
         each["t"]
-        for each in _process_of(after, processes).journal
-        if each["what"] == "reached"
-        and f"//{host.address}:" in each["url"]
-        and urlsplit(each["url"]).path == after["path"]
+        for each in _process_of(after, processes).of("reached")
+        if f"//{host.address}:" in each["url"] and urlsplit(each["url"]).path == after["path"]
     ]
     return before["path"] == after["path"] and not any(
         before["at"] < at < after["at"] for at in reached
@@ -215,9 +190,8 @@ def _pauses(plan, host, pages, processes, found):
         read = min(
             (
                 each["t"]
-                for each in process.journal
-                if each["what"] == "read"
-                and suffix in each["url"]
+                for each in process.of("read")
+                if suffix in each["url"]
                 and urlsplit(each["url"]).path == refusal["path"]
                 and each["t"] >= refusal["answered"]
             ),
@@ -249,15 +223,13 @@ def _pauses(plan, host, pages, processes, found):
 def _ends(plan, processes, found):
     begun, ended = set(), defaultdict(list)
     for process in processes:
-        for each in process.journal:
-            if each["what"] == "begun":
-                begun.add(each["number"])
-            elif each["what"] == "end":
-                ended[each["number"]].append(each["outcome"])
-                found.forbidden += each["outcome"] == "RobotsTxtDisallowed"
-        if process.gave_up:
+        begun.update(each["number"] for each in process.of("begun"))
+        for each in process.of("end"):
+            ended[each["number"]].append(each["outcome"])
+            found.forbidden += each["outcome"] == "RobotsTxtDisallowed"
+        if process.of("gave up"):
             found.breaks["hang"].append(f"worker {process.worker}: {process.journal[-1]['waits']}")
-        elif process.closed() is None and process.signal != 9:
+        elif not process.of("closed") and process.signal != 9:
             found.breaks["hang"].append(f"worker {process.worker} did not tell that it closed")
         found.breaks["error"] += _errors(process.log)
     if plan.stop and plan.stop[0] == 9:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.wire.cells import AFTER, BEFORE, LAST, SCRAPYS
+from tests.wire.cells import AFTER, BEFORE, FILES, LAST, SCRAPYS
 
-PARTS = "tests.wire.chaos.parts."
 MODES = ("asyncio", "select", "none")
 AGENTS = ("chaosbot", "slowbot", "otherbot")
 """The first is that of the crawl, the others are set by middlewares."""
@@ -15,6 +14,33 @@ DELAYS = (0.3, 0.5, 0.7, 1, 1.5, 2)
 NEVER = {"*": {"disallow": ["/"]}}
 """The rules of a host whose robots.txt is unreachable."""
 ORDERS = (BEFORE, AFTER, LAST)
+KINDS = "mutates mutates agent agent replaces anew keeps keeps drops raises answers private again".split()  # noqa: SIM905 - as they are drawn
+"""Of foreign middlewares."""
+OF = {
+    **dict.fromkeys(["mutates", "replaces", "anew", "again", "exempts"], (2, [1])),
+    "agent": (3, [1, 2]),
+    "private": (3, [0]),
+    "answers": (4, [0]),
+    **dict.fromkeys(["drops", "raises"], (5, [0])),
+    **dict.fromkeys(["forgets", "doubles"], (7, [0])),
+}
+"""To which requests they do it: see `Part`."""
+
+
+HOSTS = {
+    "none": 1,
+    "private": 3,
+    "delay": 6,
+    "rate": 2,
+    "groups": 4,
+    "forbidden": 1,
+    "unreachable": 1,
+    "hangs": 1,
+    "redirects": 2,
+    "changes": 4,
+    "huge": 1,
+}
+"""Kinds of hosts, and how many there are of each."""
 
 
 @dataclass
@@ -123,32 +149,14 @@ def _hosts(dice, count):
 
 def _host(dice, address, before):  # noqa: C901 - a case for each kind
     private = {"disallow": ["/private"]}
-    kind = dice.choices(
-        (
-            "none",
-            "private",
-            "delay",
-            "rate",
-            "groups",
-            "forbidden",
-            "unreachable",
-            "hangs",
-            "redirects",
-            "changes",
-            "huge",
-        ),
-        (1, 3, 6, 2, 4, 1, 1, 1, 2, 4, 1),
-    )[0]
+    kind = dice.choices(list(HOSTS), HOSTS.values())[0]
     if kind == "redirects" and not before:
         kind = "private"
     if kind == "none":
         return Host(address, kind, [{}])
     if kind in {"unreachable", "hangs"}:
-        story = (
-            {"robots": "x", "robots_status": 503}
-            if kind == "unreachable"
-            else {"robots_hangs": True}
-        )
+        unreachable = {"robots": "x", "robots_status": 503}
+        story = unreachable if kind == "unreachable" else {"robots_hangs": True}
         return Host(address, kind, [NEVER], story)
     if kind == "redirects":
         target = dice.choice([host for host in before if host.kind != "changes"] or before)
@@ -221,44 +229,31 @@ def _settings(dice, hosts):
             "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
         }
     if dice.random() < 0.5:
-        settings["ITEM_PIPELINES"] = {f"{PARTS}CountedFiles": 1}
-        settings |= {"FILES_STORE": "files", "FILES_EXPIRES": 0}
+        settings |= FILES
     settings["WIRE_PARTS"] = [_part(dice, addresses, settings) for _ in range(dice.randint(2, 4))]
     return settings
 
 
 def _part(dice, addresses, settings):
     """Return what a foreign middleware does, to which requests."""
-    kind = dice.choice(
-        (
-            "mutates",
-            "mutates",
-            "agent",
-            "agent",
-            "replaces",
-            "anew",
-            "keeps",
-            "keeps",
-            "drops",
-            "raises",
-            "answers",
-            "private",
-            "again",
-        )
-    )
+    kind = dice.choice(KINDS)
     most = 3.0 if settings["CONCURRENT_REQUESTS"] >= 8 else 0.4
     # Always to a later host, so that no request goes round and round.
     chosen = sorted(dice.sample(addresses, 6), key=addresses.index)
-    found = {"kind": kind, "order": dice.choice(ORDERS), "hosts": {}}
+    order, hosts = dice.choice(ORDERS), {}
     for address in chosen[:3]:
-        found["hosts"][address] = {
+        hosts[address] = {
             "mutates": chosen[3],
             "replaces": chosen[4],
             "anew": chosen[5],
             "agent": dice.choice(AGENTS[1:]) + "/1.0",
             "keeps": most,
-        }.get(kind, 1)
-    return found
+        }.get(kind)
+    return part(kind, order, hosts)
+
+
+def part(kind, order, hosts):
+    return {"kind": kind, "order": order, "hosts": hosts, "of": OF.get(kind, (1, [0]))}
 
 
 def _requests(dice, hosts, settings, worker, workers):  # noqa: C901 - a case for each kind
@@ -282,15 +277,8 @@ def _requests(dice, hosts, settings, worker, workers):  # noqa: C901 - a case fo
                 page = "page" if hangs > (1 if few else 3) else page
             if page == "to":
                 page = f"to/{dice.choice(list(hosts))}"
-            given.append(
-                {
-                    "address": address,
-                    "kind": page,
-                    "at": 0.0 if dice.random() < 0.5 else dice.uniform(0, 6),
-                    "way": "start",
-                    "then": None,
-                }
-            )
+            at = 0.0 if dice.random() < 0.5 else dice.uniform(0, 6)
+            given.append({"address": address, "kind": page, "at": at, "way": "start", "then": None})
     ways = ["direct"] * 8 + ["media"] * 8 * ("ITEM_PIPELINES" in settings)
     for each in dice.sample(given, min(len(given), len(ways))):
         each["way"] = ways.pop()

@@ -2,83 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sqlite3
-import subprocess
-import tempfile
 import threading
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
-from tests import forking
-from tests.redis_server import RedisServer
-from tests.wire.chaos.judge import Process
-from tests.wire.processes import web_of
+from tests.wire.processes import Running, around
 
-HERE = Path(__file__).parent
 AT_MOST = 75.0
 """Seconds after which a crawl hangs."""
-LATE = 25.0
-"""Seconds after that until its process is killed."""
 
 
-class Running:
-    """A process that crawls."""
+def order_of(plan, worker, around, *, resumes):
+    settings = {"LOG_LEVEL": "INFO", **plan.settings, "REP_STORE": around.uri}
+    if "JOBDIR" in settings:
+        settings["JOBDIR"] = f"job-{worker}"
+    if "HTTPCACHE_DIR" in settings:
+        settings["HTTPCACHE_DIR"] = str(around.folder / f"cache-{worker}")
 
-    def __init__(self, plan, worker, folder, port, uri, signal_after=None, *, resumes=False):
-        self.worker = worker
-        self.stop = signal_after
-        self.journal = folder / f"journal-{worker}-{resumes}.jsonl"
-        self.log = (folder / f"log-{worker}-{resumes}").open("w+")
-        settings = {**plan.settings, "REP_STORE": uri}
-        if "JOBDIR" in settings:
-            settings["JOBDIR"] = f"job-{worker}"
-        if "HTTPCACHE_DIR" in settings:
-            settings["HTTPCACHE_DIR"] = str(folder / f"cache-{worker}")
-        order = {
-            "mode": plan.mode,
-            "settings": settings,
-            "requests": [] if resumes else plan.requests[worker],
-            "port": port,
-            "journal": str(self.journal),
-            "at_most": AT_MOST,
-        }
-        self.began = time.monotonic()
-        self.process = forking.start(
-            str(HERE / "crawl.py"),
-            stdin=subprocess.PIPE,
-            stdout=self.log,
-            stderr=self.log,
-            cwd=folder,
-        )
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.close()
+    def with_url(each):
+        url = f"http://{each['address']}:{around.web.port}/{each['kind']}/{each['number']}"
+        then = each.get("then")
+        return {**each, "url": url, "then": then and with_url(then)}
 
-    def wait(self):
-        """Send the signal, if there is one, and wait for the end."""
-        sent = None
-        if self.stop is not None:
-            number, seconds = self.stop
-            try:
-                self.process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                self.process.send_signal(signal.Signals(number))
-                sent = number
-        try:
-            self.process.wait(AT_MOST + LATE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        ended = time.monotonic()
-        self.log.seek(0)
-        with self.log:
-            log = self.log.read()
-        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
-        journal = [json.loads(line) for line in lines if line.endswith("}")]
-        return Process(self.worker, self.began, ended, journal, sent, log)
+    requests = [] if resumes else [with_url(each) for each in plan.requests[worker]]
+    return {"mode": plan.mode, "settings": settings, "requests": requests, "at_most": AT_MOST}
 
 
 @contextmanager
@@ -108,27 +57,25 @@ def stop_store(outage, stopped):
 
 def run(plan):
     """Crawl; return the hosts' journal and the processes."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (folder / "files").mkdir()  # FilesPipeline fails if two workers make it at once
-        uri = {"memory": "memory://", "sqlite": f"sqlite:///{folder}/robots.sqlite"}.get(plan.store)
-        if plan.store == "redis":
-            redis = RedisServer(folder)
-            stack.callback(redis.stop)
-            uri = redis.uri
-        web = web_of({host.address: asdict(host)["story"] for host in plan.hosts.values()})
-        stack.callback(web.close)
-        running = [
-            Running(plan, worker, folder, web.port, uri, None if worker else plan.stop)
-            for worker in range(len(plan.requests))
-        ]
+    stories = {host.address: asdict(host)["story"] for host in plan.hosts.values()}
+    with around(stories, plan.store) as own:
+        (own.folder / "files").mkdir()  # FilesPipeline fails if two workers make it at once
+
+        def start(worker, stop=None, *, resumes=False):
+            order = order_of(plan, worker, own, resumes=resumes)
+            return Running(order, own.folder, worker, stop, resumes=resumes)
+
+        running = [start(n, None if n else plan.stop) for n in range(len(plan.requests))]
         if plan.outage is not None:
-            stopped = sqlite_locked(folder) if plan.store == "sqlite" else redis_paused(redis)
+            stopped = (
+                sqlite_locked(own.folder) if plan.store == "sqlite" else redis_paused(own.redis)
+            )
             outage = threading.Thread(target=stop_store, args=(plan.outage, stopped))
             outage.start()
-            stack.callback(outage.join)
         processes = [running[0].wait()]
         if processes[0].signal is not None:
-            processes.append(Running(plan, 0, folder, web.port, uri, resumes=True).wait())
+            processes.append(start(0, resumes=True).wait())
         processes += [each.wait() for each in running[1:]]
-        return web.journal(), processes
+        if plan.outage is not None:
+            outage.join()
+        return own.web.journal(), processes

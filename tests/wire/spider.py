@@ -1,0 +1,143 @@
+"""The spider of the table and of chaos, and the journal of its process."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import scrapy
+from scrapy import signals
+from scrapy.pipelines.files import FilesPipeline
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, DeferredList
+
+from scrapy_rep.utils.concurrency import sleep
+
+
+class Journal:
+    """What happened in a process, a line of JSON each, in a file that survives it."""
+
+    def __init__(self, path):
+        self.file = Path(path).open("a", buffering=1)  # noqa: SIM115
+
+    def write(self, what, **more):
+        self.file.write(json.dumps({"t": time.monotonic(), "what": what, **more}) + "\n")
+
+
+class WireSpider(scrapy.Spider):
+    """Sends the requests of its order at their times, and writes down when each began and ended.
+
+    A request of the order has a number, which its path ends with, or None, if it is not counted; a URL;
+    its ``meta``, if it has any; the seconds ``at`` which it is sent; and a way: it is yielded by ``start``,
+    or the callback of the first page sends it ``direct``ly, or has it in an item as ``media``. The request
+    ``then`` is yielded for its page, with a copy of the ``meta`` of that.
+    """
+
+    name = "wire"
+    order = None
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.journal = Journal(spider.order["journal"])
+        spider.began = time.monotonic()
+        spider.awaited = set(spider.order.get("awaited", ()))
+        spider.has_begun_others = False
+        for name in ("request_scheduled", "headers_received", "request_reached_downloader"):
+            crawler.signals.connect(getattr(spider, name), getattr(signals, name))
+        if spider.order.get("closes_after_refusal"):
+            crawler.signals.connect(spider.response_downloaded, signals.response_downloaded)
+        return spider
+
+    async def start(self):
+        for each in self.of_way("start"):
+            try:
+                await self.until(each["at"])
+            except CancelledError:  # Scrapy logs that as an error, with Twisted's reactors
+                return
+            yield self.request(each)
+
+    def of_way(self, way):
+        """Return the requests of a way, in the order of their times."""
+        found = [each for each in self.order["requests"] if each["way"] == way]
+        return sorted(found, key=lambda each: each["at"])
+
+    async def until(self, seconds):
+        if (left := self.began + seconds - time.monotonic()) > 0:
+            await sleep(left)
+
+    def request(self, each, meta=None):
+        return scrapy.Request(
+            each["url"],
+            callback=self.parse,
+            errback=self.failed,
+            cb_kwargs={"number": each["number"], "then": each.get("then")},
+            meta={**each.get("meta", {}), **(meta or {})},
+            dont_filter=True,
+        )
+
+    async def parse(self, response, number, then=None):
+        self.account(number, "page")
+        if then is not None:
+            yield self.request(then, response.meta)
+        if not self.has_begun_others:
+            self.has_begun_others = True
+            if media := self.of_way("media"):
+                for each in media:
+                    self.journal.write("begun", number=each["number"])
+                yield {"file_urls": [each["url"] for each in media]}
+            sending = [deferred_from_coro(self.send(each)) for each in self.of_way("direct")]
+            await maybe_deferred_to_future(DeferredList(sending))
+
+    async def send(self, each):
+        await self.until(each["at"])
+        self.journal.write("begun", number=each["number"])
+        try:
+            response = await self.crawler.engine.download_async(self.request(each))
+        except Exception as error:  # noqa: BLE001 - counted
+            self.account(each["number"], type(error).__name__)
+        else:
+            self.account(each["number"], f"direct {response.status}")
+
+    def failed(self, failure):
+        self.account(failure.request.cb_kwargs["number"], type(failure.value).__name__)
+
+    def account(self, number, outcome):
+        if number is None:
+            return
+        self.journal.write("end", number=number, outcome=outcome)
+        if number in self.awaited:
+            self.awaited.remove(number)
+            if not self.awaited:
+                self.close_now()
+
+    def request_scheduled(self, request):
+        if request.cb_kwargs.get("number") is not None:
+            self.journal.write("begun", number=request.cb_kwargs["number"])
+
+    def request_reached_downloader(self, request):
+        if "/lose/" in request.url:
+            self.journal.write("reached", url=request.url)
+
+    def headers_received(self, headers, request):
+        self.journal.write("read", url=request.url, refused="Retry-After" in headers)
+
+    def response_downloaded(self, response):
+        if response.status == 429:
+            self.crawler.signals.disconnect(self.response_downloaded, signals.response_downloaded)
+            call_later(0.5, self.close_now)
+
+    def close_now(self):
+        self.closing = deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+
+
+class CountedFiles(FilesPipeline):
+    """Scrapy's pipeline, whose downloads are counted as the spider's requests."""
+
+    def item_completed(self, results, item, info):
+        for url, (ok, result) in zip(item["file_urls"], results, strict=True):
+            outcome = "media" if ok else type(result.value).__name__
+            info.spider.account(int(url.rpartition("/")[2]), outcome)
+        return item
