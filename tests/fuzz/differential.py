@@ -24,7 +24,7 @@ from tests.protocol import corpus
 CRAWLERS = [("Scrapy",), ("Googlebot",), ("Googlebot-Image", "Googlebot"), ("bingbot",)]
 PROBES_PER_SITE = 40
 
-QUEUE_CLASSES = {
+KINDS = {
     "byte order mark": r"\A\ufeff",
     "other line between user-agent lines": r"(?im)^[ \t]*(crawl-delay|request-rate).*$",
     "full URL as a pattern": r"(?im)^[ \t]*(dis)?allow[ \t]*:[ \t]*https?://.*$",
@@ -37,12 +37,12 @@ QUEUE_CLASSES = {
 
 @lru_cache(8)
 def without(text, kind):
-    return Protego.parse(re.sub(QUEUE_CLASSES[kind], "", text))
+    return Protego.parse(re.sub(KINDS[kind], "", text))
 
 
 def kind_of(text, url, token, allowed):
     """Return the name of what makes the difference."""
-    for kind in QUEUE_CLASSES:
+    for kind in KINDS:
         if without(text, kind).can_fetch(url, token) == allowed:
             return kind
     return "not explained"

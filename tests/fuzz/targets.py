@@ -140,51 +140,47 @@ def evidence(data):
             find_lines(warc, "https://a/")
 
 
+async def use(store):
+    """Call what reads data of a store, which then has an answer or is a store that fails."""
+    from scrapy_rep.stores.base import PAUSE, StoreError
+
+    for call in (
+        store.get(KEY),
+        store.claim(KEY, "a", 1),
+        store.claim("host:a", PAUSE, 1, longer=True),
+        store.pauses(),
+        store.close(),
+    ):
+        with suppress(StoreError):
+            await call
+
+
 @target
 def sqlite(data):
-    from scrapy_rep.stores.base import StoreError
     from scrapy_rep.stores.sqlite import SQLiteStore
 
-    async def use():
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "a.sqlite")
-            options = {"max_size": 1_000, "max_age": 9, "max_bytes": 9_999, "timeout": 1}
-            store = SQLiteStore(path, **options, clock=time.time)
-            await store.get(KEY)
-            await store.close()
-            whole = bytearray(path.read_bytes())
-            at = int.from_bytes(data[:2], "big") % len(whole)
-            whole[at : at + len(data)] = data
-            path.write_bytes(whole)
-            for call in (store.get(KEY), store.claim(KEY, "a", 1), store.reserve("a", 1)):
-                with suppress(StoreError):
-                    await call
-            with suppress(StoreError):
-                await store.close()
-
-    asyncio.run(use())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.sqlite")
+        options = {"max_size": 1_000, "max_age": 9, "max_bytes": 9_999, "timeout": 1}
+        asyncio.run(use(SQLiteStore(path, **options, clock=time.time)))
+        whole = bytearray(path.read_bytes())
+        at = int.from_bytes(data[:2], "big") % len(whole)
+        whole[at : at + len(data)] = data
+        path.write_bytes(whole)
+        asyncio.run(use(SQLiteStore(path, **options, clock=time.time)))
 
 
 @target
 def redis(data):
-    from scrapy_rep.stores.base import StoreError
     from scrapy_rep.stores.redis import RedisStore
 
     client = _redis()
     if client is None:
         return
-
-    async def use():
-        options = {"prefix": "r:", "max_size": 1_000, "max_age": 9, "timeout": 5}
-        store = RedisStore(f"redis://127.0.0.1:{client.port}", **options)
-        for kind, key in (("record", KEY), ("lease", KEY), ("turn", "a")):
-            client.set(f"r:{kind}:{{{key}}}", data)
-        for call in (store.get(KEY), store.claim(KEY, "a", 1), store.reserve("a", 1)):
-            with suppress(StoreError):
-                await call
-        await store.close()
-
-    asyncio.run(use())
+    options = {"prefix": "r:", "max_size": 1_000, "max_age": 9, "timeout": 5}
+    for key in (f"r:record:{{{KEY}}}", f"r:lease:{{{KEY}}}", "r:lease:{host:a}", "r:pauses"):
+        client.set(key, data)
+    asyncio.run(use(RedisStore(f"redis://127.0.0.1:{client.port}", **options)))
 
 
 _clients = []

@@ -22,26 +22,15 @@ from tests.mutants.mutations import mutants_of
 
 ROOT = Path(__file__).parents[2]
 ROOMS = {
-    "protocol": ["tests/protocol", "tests/conformance"],
-    "decision": [
-        "tests/decision",
-        "tests/spidermiddlewares",
-        "tests/commands",
-        "tests/downloadermiddlewares",
-    ],
-    "cache": [
-        "tests/cache",
-        "tests/simulation",
-        "tests/spidermiddlewares",
-        "tests/downloadermiddlewares",
-        "tests/fetch",
-        "tests/scheduler",
-    ],
-    "fetch": ["tests/fetch", "tests/downloadermiddlewares"],
-    "downloadermiddlewares": ["tests/downloadermiddlewares", "tests/scheduler", "tests/stacks"],
-    "scheduler": ["tests/scheduler", "tests/downloadermiddlewares"],
+    "protocol": "protocol conformance",
+    "decision": "decision spidermiddlewares commands downloadermiddlewares",
+    "admission": "admission downloadermiddlewares scheduler simulation",
+    "cache": "cache simulation spidermiddlewares downloadermiddlewares fetch scheduler",
+    "fetch": "fetch downloadermiddlewares",
+    "downloadermiddlewares": "downloadermiddlewares scheduler stacks",
+    "scheduler": "scheduler downloadermiddlewares",
 }
-"""The tests of each room of scrapy_rep."""
+"""The folders of tests of each room of scrapy_rep."""
 COPIED = ("scrapy_rep", "tests", "docs", "example_project", "pyproject.toml", "README.md")
 EQUAL = Path(__file__).with_name("equal.txt")
 TIMEOUT = 600
@@ -67,14 +56,7 @@ def passes(folder, paths):
     """Return whether the tests pass; a run that hangs doesn't."""
     command = [
         sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
+        *["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
     ]
     environment = {**os.environ, "PYTHONPATH": str(folder), "HYPOTHESIS_PROFILE": "mutants"}
     process = subprocess.Popen(
@@ -97,7 +79,8 @@ def survives(mutant, room, folders):
         path.write_bytes(mutant.source())
         own = own_tests(mutant.path, room)
         runs = [own] if own else []
-        return all(passes(folder, run) for run in [*runs, *([tests] for tests in ROOMS[room])])
+        runs += [[f"tests/{tests}"] for tests in ROOMS[room].split()]
+        return all(passes(folder, run) for run in runs)
     finally:
         path.write_bytes(original)
         folders.put(folder)
@@ -106,9 +89,7 @@ def survives(mutant, room, folders):
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("rooms", nargs="*", metavar="ROOM", default=[*ROOMS])
-    parser.add_argument(
-        "--sample", type=int, help="mutants per room, drawn at random (default: all)"
-    )
+    parser.add_argument("--sample", type=int, help="mutants of a room, at random; by default all")
     parser.add_argument("--only", metavar="TEXT", help="mutants whose line of output has it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count())

@@ -27,10 +27,7 @@ ALLOWED = {
     ("waiting.py", "reads time.time"): "moves the clocks of the package",
     ("waiting.py", "reads time.monotonic"): "the same",
     ("admission/test_host_leases.py", "calls sleep"): "a store that answers late: more is the same",
-    (
-        "admission/test_crawl_delay.py",
-        "reads time.monotonic",
-    ): "a gap is no smaller on a slow machine",
+    ("admission/test_crawl_delay.py", "reads time.monotonic"): "a gap is no smaller on a slow machine",
     ("downloadermiddlewares/test_actions.py", "an answer after put off s"): "the name of a row",
     ("downloadermiddlewares/test_actions.py", "reads time.time"): "until when an entry holds",
     ("waiting.py", "calls sleep"): "between two looks at what is waited for",
@@ -48,7 +45,7 @@ ALLOWED = {
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/adapters/pipe.py", "reads time.process_time"): "times engines, when asked to",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",
-}
+}  # fmt: skip
 
 
 class Finder(ast.NodeVisitor):

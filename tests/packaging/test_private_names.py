@@ -18,16 +18,10 @@ MODULE = re.compile(r"(scrapy|twisted|queuelib)(\.\w+)*\._\w+")
 PUBLIC = {"_replace", "_asdict", "_fields"}
 """Named tuples' own, which are documented."""
 ALLOWED = {
-    (
-        "decision/handlers.py",
-        "_get_httpx_response",
-    ): "whether a subclass of the handler sends by itself",
+    ("decision/handlers.py", "_get_httpx_response"): "whether a subclass of the handler sends by itself",
     ("decision/handlers.py", "_make_request"): "the same",
     ("decision/handlers.py", "scrapy.core.downloader.handlers._httpx"): "which library it uses",
-    (
-        "downloadermiddlewares/guards.py",
-        "_auth_proxy",
-    ): "what HttpProxyMiddleware notes of the proxy",
+    ("downloadermiddlewares/guards.py", "_auth_proxy"): "what HttpProxyMiddleware notes of the proxy",
     ("downloadermiddlewares/guards.py", "_scheme_proxy"): "the same",
     ("scheduler/redis_queue.py", "_decode_request"): "how a queue of scrapy-redis reads a request",
     ("fetch/fetcher.py", "_auth_proxy"): "robots.txt goes by the proxy of the page",
@@ -37,21 +31,15 @@ ALLOWED = {
     ("fetch/route.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
-    (
-        "utils/scrapy_internals.py",
-        "_default_client",
-    ): "connections for robots.txt files beside those of pages",
+    ("utils/scrapy_internals.py", "_default_client"): "connections for robots.txt files beside those of pages",
     ("utils/scrapy_internals.py", "_pool"): "the same",
     ("utils/scrapy_internals.py", "_transport"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._aiohttp"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._httpx"): "the same",
     ("utils/download_slots.py", "_delay"): "the delay that is told, of a slot that is made next",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
-    (
-        "utils/per_crawl.py",
-        "_scrapy_rep",
-    ): "our own: a crawler has no place for what belongs to a crawl",
-}
+    ("utils/per_crawl.py", "_scrapy_rep"): "our own: a crawler has no place for what belongs to a crawl",
+}  # fmt: skip
 """What each is for. Those of the engine are in NEEDED with their reasons, and are tried at the start."""
 
 
