@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
-from ipaddress import ip_address
 from pathlib import Path
 
 import redis
 
+from tests.certificate import make_certificate
 from tests.redis_server import RedisServer
 from tests.waiting import PATIENCE, wait_until
 
@@ -119,70 +118,14 @@ class Sentinels:
             server.stop()
 
 
-def authority(directory):
-    """Make a CA, and a certificate of it for 127.0.0.1; return their files and that of the key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    now = datetime.now(timezone.utc)
-
-    def make(name, key, issuer, issuer_key, *extensions):
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        builder = (
-            x509.CertificateBuilder(issuer or subject, subject, key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
-        )
-        for extension in extensions:
-            of_a_ca = isinstance(extension, (x509.BasicConstraints, x509.KeyUsage))
-            builder = builder.add_extension(extension, critical=of_a_ca)
-        return builder.sign(issuer_key, hashes.SHA256())
-
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca = make(
-        "the tests' CA",
-        ca_key,
-        None,
-        ca_key,
-        x509.BasicConstraints(ca=True, path_length=None),
-        x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()),
-        x509.KeyUsage(*(name in {5, 6} for name in range(9))),
-    )
-    own = make(
-        "redis",
-        key,
-        ca.subject,
-        ca_key,
-        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]),
-        x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()),
-    )
-    pem = serialization.Encoding.PEM
-    texts = {
-        "ca.pem": ca.public_bytes(pem),
-        "redis.pem": own.public_bytes(pem),
-        "redis.key": key.private_bytes(
-            pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
-    }
-    for name, text in texts.items():
-        Path(directory, name).write_bytes(text)
-    return [Path(directory, name).as_posix() for name in texts]
-
-
 class TLS(RedisServer):
-    """A server that talks nothing but TLS, with a certificate of an own CA."""
+    """A server that talks nothing but TLS, with a certificate that is its own CA."""
 
     def __init__(self, directory, *, program=None):
-        self.ca, certificate, key = authority(directory)
-        super().__init__(
-            directory,
-            *("--tls-cert-file", certificate, "--tls-key-file", key),
-            *("--tls-ca-cert-file", self.ca, "--tls-auth-clients", "no"),
-            tls=True,
-            program=program,
-        )
+        self.ca = own = make_certificate(Path(directory, "redis.pem")).as_posix()
+        files = ["--tls-cert-file", own, "--tls-key-file", own, "--tls-ca-cert-file", own]
+        no_clients = ["--tls-auth-clients", "no"]
+        super().__init__(directory, *files, *no_clients, tls=True, program=program)
 
     @property
     def uri(self):

@@ -1,4 +1,4 @@
-"""A server in a process of its own. It prints its port, and its journal for each line that it gets."""
+"""A server in a process of its own, which answers each line that it gets with a line of JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from tests.waiting import PATIENCE
 
 
-class ServerProcess:
+class Server:
     """Runs a Python file with these arguments, which are strings or become JSON."""
 
     def __init__(self, path, *arguments):
@@ -20,10 +20,9 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.port = int(self.process.stdout.readline())
 
-    def journal(self):
-        self.process.stdin.write("\n")
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -37,3 +36,14 @@ class ServerProcess:
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait(PATIENCE)
+
+
+class ServerProcess(Server):
+    """One that first prints its port, and then its journal for each line."""
+
+    def __init__(self, path, *arguments):
+        super().__init__(path, *arguments)
+        self.port = int(self.process.stdout.readline())
+
+    def journal(self):
+        return self.ask("")

@@ -1,8 +1,8 @@
 """A crawl in a process of its own, in one of Scrapy's three modes.
 
 Reads ``{"mode": ..., "settings": ..., "urls": [URL or [URL, meta], ...], "cancels": [urls], "script":
-[steps]}`` as a line of JSON from its standard input, and prints what came of it as the last line of
-its output. The script is played beside the crawl; its steps are
+[steps], "spider": path, "later": seconds}`` as a line of JSON from its standard input, and prints what
+came of it as the last line of its output. The clocks of scrapy_rep are so much ahead. The script is played beside the crawl; its steps are
 
 - ``["stats", {name: number}]``: waits until the stats have come so far,
 - ``["hear", word]``: waits for that word, a line of standard input,
@@ -30,6 +30,7 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.misc import load_object
 
 from scrapy_rep import Robots, RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
@@ -123,6 +124,8 @@ class Player:
 
 def main():
     order = json.loads(sys.stdin.readline())
+    if order["later"]:
+        Clock().advance(order["later"])
     process_class, mode = MODES[order["mode"]]
     settings = {**SETTINGS, "LOG_LEVEL": "ERROR", **order["settings"], **mode}
     process = process_class(settings)
@@ -130,7 +133,7 @@ def main():
     cancels = order["cancels"]
     ends = []
 
-    class Spider(ListSpider):
+    class Cancelling(ListSpider):
         async def parse(self, response):
             """Ask for some pages besides; the first is cancelled while it waits."""
             self.crawl.responses.append(response)
@@ -145,7 +148,8 @@ def main():
             return
             yield
 
-    crawler = process.create_crawler(Spider)
+    spider = Cancelling if cancels else load_object(order["spider"])
+    crawler = process.create_crawler(spider)
     player = Player(crawler, order["script"])
     requests = [
         scrapy.Request(url[0], meta=url[1]) if isinstance(url, list) else url
@@ -154,20 +158,15 @@ def main():
     process.crawl(crawler, requests=requests, crawl=result)
     process.start()
     stats = crawler.stats.get_stats()
-    for name in ("start_time", "finish_time"):
-        stats.pop(name, None)
-    print(
-        json.dumps(
-            {
-                "fetched": result.fetched,
-                "dropped": result.dropped,
-                "failures": [repr(failure.value) for failure in result.failures],
-                "stats": stats,
-                "ends": ends,
-                "peak_kib": peak_kib(),
-            }
-        )
-    )
+    told = {
+        "fetched": result.fetched,
+        "dropped": result.dropped,
+        "failures": [repr(failure.value) for failure in result.failures],
+        "stats": stats,
+        "ends": ends,
+        "peak_kib": peak_kib(),
+    }
+    print(json.dumps(told, default=str))
 
 
 if __name__ == "__main__":

@@ -16,18 +16,24 @@ MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
 class CrawlProcess:
     """A crawl in a process of its own."""
 
-    def __init__(self, mode, urls, *, cancels=(), script=(), **settings):
-        order = {
-            "mode": mode,
-            "settings": settings,
-            "urls": urls,
-            "cancels": cancels,
-            "script": script,
-        }
+    def __init__(
+        self,
+        mode,
+        urls,
+        *,
+        cancels=(),
+        script=(),
+        spider="tests.crawling.crawl.ListSpider",
+        later=0,
+        cwd=None,
+        **settings,
+    ):
+        order = {"mode": mode, "settings": settings, "urls": urls, "spider": spider}
+        order |= {"cancels": cancels, "script": script, "later": later}
         # A file, as nobody reads a pipe while the crawl is being talked with.
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         self.process = forking.start(
-            str(MODE_CRAWL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log
+            str(MODE_CRAWL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=cwd
         )
         self.tell(json.dumps(order))
 
@@ -44,7 +50,7 @@ class CrawlProcess:
         output = self.process.stdout.read()
         log = self._end()
         assert self.process.returncode == 0, log
-        return {**json.loads(output), "log": log}
+        return {**json.loads(output.splitlines()[-1]), "log": log}
 
     def kill(self):
         if not self.log.closed:

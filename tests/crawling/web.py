@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
-from tests.waiting import PATIENCE
+from tests.server_process import Server
 
 PAGE = "<html><title>a page</title>words</html>"
 HANGS = [["hold"]]
@@ -64,18 +62,18 @@ class Site:
 
     def release(self):
         """Let the answers go that are held, and hold none from now on."""
-        self.web.ask({"release": self.port})
+        self.web.tell({"release": self.port})
 
     def change(self, *robots_answers, paths=None):
         """Answer otherwise from now on."""
         answers = dict(paths or {})
         if robots_answers:
             answers["/robots.txt"] = list(robots_answers)
-        self.web.ask({"change": self.port, "answers": answers})
+        self.web.tell({"change": self.port, "answers": answers})
 
     @property
     def journal(self):
-        return self.web.ask({"journal": self.port})
+        return self.web.tell({"journal": self.port})
 
     @property
     def targets(self):
@@ -87,21 +85,14 @@ class Site:
         return [entry for entry in self.journal if entry["target"].endswith("/robots.txt")]
 
 
-class Web:
+class Web(Server):
     """The server's process."""
 
     def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("server.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        super().__init__(Path(__file__).with_name("server.py"))
 
-    def ask(self, command):
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+    def tell(self, command):
+        return self.ask(json.dumps(command))
 
     def site(self, *robots_answers, paths=None, host="127.0.0.1", certificate=None):
         """Open a site; ``robots_answers`` are the answers to /robots.txt, one after another."""
@@ -110,9 +101,4 @@ class Web:
             answers["/robots.txt"] = list(robots_answers)
         story = {"answers": answers, "host": host, "certificate": certificate}
         scheme = "https" if certificate else "http"
-        return Site(self, self.ask({"open": story}), host, scheme)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(PATIENCE)
+        return Site(self, self.tell({"open": story}), host, scheme)

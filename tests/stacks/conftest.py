@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.extensions.report.browser import find_browser
 from tests.stacks.stack import Stack
 
 _ALL = bool(os.environ.get("REP_STACKS"))
@@ -42,6 +43,34 @@ def stack(request, web, tmp_path, record_property):
         return Stack(web, tmp_path, record_property, package, **kwargs)
 
     return begin
+
+
+@pytest.fixture
+def endpoint():
+    """A function that opens what stands between crawls and sites, until the test has ended."""
+    opened = []
+
+    def begin(kind, refusal=None):
+        opened.append(kind(refusal))
+        return opened[-1]
+
+    yield begin
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def browser():
+    found = find_browser()
+    if found is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium here")
+    return found
+
+
+@pytest.fixture
+def redis(redis_server):
+    redis_server.client.flushall()
+    return redis_server.uri
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -32,49 +32,40 @@ class MediaSpider(StackSpider):
         yield dict(self.settings["ITEM"])
 
 
-class MetaOnAll:
-    """Puts META_ON_ALL on every request that passes."""
+class OfCrawler:
+    """A middleware that knows its crawler."""
 
     def __init__(self, crawler):
-        self.meta = crawler.settings.getdict("META_ON_ALL")
+        self.settings = crawler.settings
 
     @classmethod
     def from_crawler(cls, crawler):
         return cls(crawler)
 
+
+class MetaOnAll(OfCrawler):
+    """Puts META_ON_ALL on every request that passes."""
+
     def process_request(self, request, spider=None):
-        for name, value in self.meta.items():
+        for name, value in self.settings.getdict("META_ON_ALL").items():
             request.meta.setdefault(name, deepcopy(value))
 
 
-class AgentOnAll:
+class AgentOnAll(OfCrawler):
     """Sets the User-Agent of every request to AGENT_ON_ALL, whatever it has been."""
 
-    def __init__(self, crawler):
-        self.agent = crawler.settings["AGENT_ON_ALL"]
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
     def process_request(self, request, spider=None):
-        request.headers["User-Agent"] = self.agent
+        request.headers["User-Agent"] = self.settings["AGENT_ON_ALL"]
 
 
-class ThroughAPI:
+class ThroughAPI(OfCrawler):
     """Sends every request to the API at API_URL, which is given its URL."""
 
-    def __init__(self, crawler):
-        self.api = crawler.settings["API_URL"]
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
     def process_request(self, request, spider=None):
-        if request.url.startswith(self.api):
+        api = self.settings["API_URL"]
+        if request.url.startswith(api):
             return None
-        return request.replace(url=f"{self.api}/?{urlencode({'url': request.url})}")
+        return request.replace(url=f"{api}/?{urlencode({'url': request.url})}")
 
 
 class OldNames:

@@ -122,6 +122,11 @@ class Sites:
     def url(self, name, path="/"):
         return self.open[name].url(path)
 
+    def url_of(self, text):
+        """Return the URL of ``plain/page``."""
+        name, _, path = text.partition("/")
+        return self.url(name, f"/{path}")
+
     @property
     def urls(self):
         return [self.url(name, path) for name, story in self.stories.items() for path in story.ask]

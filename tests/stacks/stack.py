@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 from collections import Counter
-from pathlib import Path
 
-from tests import forking
+from tests.crawling.process import CrawlProcess
 from tests.stacks.sites import Sites
-from tests.waiting import PATIENCE
 
-CRAWL = Path(__file__).with_name("crawl.py")
-ROOT = Path(__file__).parents[2]
+ONE_TRY = {"REP_RETRY_DELAY": 3600, "REP_RETRY_DELAY_MAX": 3600}
+"""Of each origin, however long the crawl takes."""
 EVERY = ("plain", "moved", "none", "down", "agents")
 """The sites that every stack crawls; some stacks have more."""
 
@@ -27,32 +24,20 @@ class Stack:
         self.package = package
         self.browser = browser
         """What sends the headers of browsers here."""
-        self.crawls = 0
 
     def crawl(self, sites, *, settings=None, meta=None, urls=None, spider="StackSpider", later=0):
         """Crawl ``sites`` in a process of its own; return what it told, with its log.
 
         It has clocks that are ``later`` seconds ahead, as far as scrapy_rep sees.
         """
-        self.crawls += 1
-        order, result, log = (
-            self.folder / f"{self.crawls}.{kind}" for kind in ("order", "result", "log")
-        )
-        told = {
-            "settings": settings or {},
-            "meta": meta or {},
-            "later": later,
-            "urls": sites.urls if urls is None else urls,
-            "spider": f"tests.stacks.parts.{spider}",
-        }
-        order.write_text(json.dumps(told), encoding="utf-8")
-        with log.open("w") as lines:
-            forking.start(
-                str(CRAWL), str(order), str(result), stdout=lines, stderr=lines, cwd=self.folder
-            ).wait(PATIENCE)
-        text = log.read_text(encoding="utf-8", errors="replace")
-        assert result.exists(), text[-5000:]
-        return {**json.loads(result.read_text(encoding="utf-8")), "log": text}
+        return CrawlProcess(
+            "asyncio",
+            [[url, meta or {}] for url in (sites.urls if urls is None else urls)],
+            spider=f"tests.stacks.parts.{spider}",
+            later=later,
+            cwd=self.folder,
+            **{"LOG_LEVEL": "INFO", **ONE_TRY, **(settings or {})},
+        ).result()
 
     def sites(self, *names):
         return Sites(self.web, *(names or EVERY))

@@ -14,7 +14,7 @@ from tests.crawling.web import held, robots
 from tests.redis_deployments import TLS, Cluster, Sentinels
 from tests.redis_server import PROGRAM, RedisServer, needs_redis
 from tests.running import in_asyncio
-from tests.stores.records import ORIGIN, available
+from tests.stores.records import available
 from tests.stores.test_contract import MAX_SIZE, PersistentContract
 from tests.waiting import PATIENCE, wait_until
 
@@ -54,9 +54,6 @@ class Contract(PersistentContract):
     def alter(self, origin, change):
         key = f"robots:record:{{{origin}}}"
         self.client.set(key, change(self.client.get(key)))
-
-    def forge_turn(self, made, after):
-        self.client.set(f"robots:turn:{{{ORIGIN}}}", f"{made} {made + after}")
 
 
 @pytest.fixture(scope="module")
