@@ -24,7 +24,7 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from tests.benchmarks.origins import MISSING, SEED, peak_mib
 from tests.protocol import corpus
 from tests.redis_server import RedisServer
