@@ -7,7 +7,6 @@ import json
 import logging
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
@@ -164,7 +163,6 @@ DISALLOWED = "Forbidden by robots.txt: <GET {}/private>: "
     ],
     ids=["mark", "drop", "dry run"],
 )
-@pytest_twisted.ensureDeferred
 async def test_no_line_of_a_crawl_has_a_password(web, tmp_path, settings, lines):
     site = web.site(robots(RULES), paths=PAGES)
     report, evidence = tmp_path / "report.json", tmp_path / "evidence"
@@ -182,7 +180,6 @@ async def test_no_line_of_a_crawl_has_a_password(web, tmp_path, settings, lines)
     assert [b for b in begins if not any(m.startswith(b) for m in messages)] == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_line_about_a_request_on_disk_has_a_password(web, tmp_path):
     site = web.site(HANGS, robots(RULES))
     settings = {**SETTINGS, "JOBDIR": str(tmp_path)}
@@ -198,7 +195,6 @@ async def test_no_line_about_a_request_on_disk_has_a_password(web, tmp_path):
     assert line.startswith(f"Unable to read request: <GET {site.url('/')}> - reason: ")
 
 
-@pytest_twisted.ensureDeferred
 async def test_nothing_that_is_told_to_people_has_a_password(web, capsys):
     site = web.site(robots(RULES))
     url = with_password(site, "/private")
@@ -208,7 +204,6 @@ async def test_nothing_that_is_told_to_people_has_a_password(web, capsys):
     assert PASSWORD not in told
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_line_about_a_browser_has_a_password(web):
     site = web.site(robots(RULES))
 
@@ -223,7 +218,6 @@ async def test_no_line_about_a_browser_has_a_password(web):
     assert line in result.messages()
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_line_about_a_license_has_a_password(web, tmp_path):
     uri = f"https://me:{PASSWORD}@a.example/l.xml"
     headers = {"Link": f'<{uri}>; rel="license"; type="application/rsl+xml"'}
@@ -239,7 +233,6 @@ async def test_no_line_about_a_license_has_a_password(web, tmp_path):
     assert {row["uri"] for row in licenses} == {"https://a.example/l.xml"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_line_about_sitemaps_has_a_password(web):
     site = web.site(robots(f"Sitemap: ftp://me:{PASSWORD}@a.example/map.xml"))
     urls = [

@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-import pytest_twisted
 from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import Settings
@@ -179,7 +178,6 @@ def test_of_two_values_that_contradict_each_other_both_are_named(low, high):
     assert str(caught.value) == f"{low} is 7200.0: it must be at most {high}, which is 5.0"
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_with_a_lower_maximum_than_the_default_minimum(web):
     site = web.site(robots(""))
     for name in ("REP_CACHE_TTL_MAX", "REP_RETRY_DELAY_MAX"):
@@ -255,7 +253,6 @@ class OwnMiddleware(scrapy_rep.RobotsTxtMiddleware):
     pass
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_wrong_value_stops_the_crawl_before_any_request(web):
     site = web.site(robots(""))
     with pytest.raises(
@@ -298,7 +295,6 @@ def test_a_component_that_is_gone_may_be_switched_off():
         Addon().update_settings(Settings({"EXTENSIONS": {"scrapy.contrib.Gone": 1}}))
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_module_of_the_addon_in_its_place_is_refused(monkeypatch):
     for imported in (True, False):
         if not imported:
@@ -323,7 +319,6 @@ BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 OURS = "scrapy_rep.RobotsTxtMiddleware"
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_addon_takes_the_place_of_the_builtin():
     seen, settings = await middlewares({})
     assert BuiltInMiddleware not in seen
@@ -335,7 +330,6 @@ async def test_the_addon_takes_the_place_of_the_builtin():
 
 
 @pytest.mark.parametrize("builtin", [BUILTIN, BuiltInMiddleware])
-@pytest_twisted.ensureDeferred
 async def test_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin):
     seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {builtin: 320}})
     assert BuiltInMiddleware not in seen
@@ -353,7 +347,6 @@ class Records:
 
 
 @pytest.mark.parametrize("order", [100, 100.0, 300])
-@pytest_twisted.ensureDeferred
 async def test_a_middleware_of_the_same_order_gets_no_disallowed_request(web, order):
     site = web.site(robots("User-agent: *\nDisallow: /private"))
     moved = {} if order == 100 else {BUILTIN: order}
@@ -366,13 +359,11 @@ async def test_a_middleware_of_the_same_order_gets_no_disallowed_request(web, or
     assert [url for url in records.seen if not url.endswith("/robots.txt")] == [site.url("/public")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_middleware_comes_first_among_scrapys_own_too():
     seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {BUILTIN: 300}})
     assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) - 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_the_user_has_set_or_switched_off_stays():
     seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {Records: 100, OURS: 100}})
     assert seen.index(RobotsTxtMiddleware) == seen.index(Records) + 1
@@ -385,7 +376,6 @@ async def test_what_the_user_has_set_or_switched_off_stays():
     assert settings["ROBOTSTXT_PARSER"] == BUILTIN
 
 
-@pytest_twisted.ensureDeferred
 async def test_builtin_without_robotstxt_obey_nothing_is_asked(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
     result = await crawl(site.url("/a"), settings={"ROBOTSTXT_OBEY": False})
@@ -417,7 +407,6 @@ BY_HAND = {
         ({"DOWNLOADER_MIDDLEWARES": {Kept: None}}, None),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_second_middleware_for_robotstxt_is_named(web, settings, second):
     site = web.site(robots(""))
     result = await crawl(site.url("/"), settings=settings)
@@ -443,7 +432,6 @@ async def test_a_second_middleware_for_robotstxt_is_named(web, settings, second)
         ),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_does_not_obey_tells_what_decides_it(settings, spider, what):
     result = await crawl(settings=settings, custom_settings=spider)
     (warning,) = result.messages(logging.WARNING, name="scrapy")
@@ -451,7 +439,6 @@ async def test_a_crawl_that_does_not_obey_tells_what_decides_it(settings, spider
     assert warning.endswith(f": robots.txt is not obeyed, because {what}")
 
 
-@pytest_twisted.ensureDeferred
 async def test_without_the_addon_the_middlewares_can_be_set_by_hand(web):
     site = web.site(robots("User-agent: *\nDisallow: /private"))
     middlewares = {**BY_HAND["DOWNLOADER_MIDDLEWARES"], BUILTIN: None}
@@ -466,7 +453,6 @@ async def test_without_the_addon_the_middlewares_can_be_set_by_hand(web):
         await crawl(site.url("/private"), settings=settings)
 
 
-@pytest_twisted.ensureDeferred
 async def test_our_parser_serves_the_builtin_middleware_too(web):
     site = web.site(robots("User-agent: *\nDisallow: /private"))
     settings = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser"}

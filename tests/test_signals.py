@@ -7,7 +7,6 @@ import json
 import weakref
 
 import pytest
-import pytest_twisted
 import scrapy
 
 from scrapy_rep import Robots, signals
@@ -41,7 +40,6 @@ class Ear:
         return receive
 
 
-@pytest_twisted.ensureDeferred
 async def test_meta_holds_the_verdict_as_plain_values(web):
     site = web.site(robots(RULES))
     urls = [site.url(path) for path in ("/", "/private/open", "/private")]
@@ -58,7 +56,6 @@ async def test_meta_holds_the_verdict_as_plain_values(web):
     assert {type(meta["reason"]) for meta in metas.values()} == {str}
 
 
-@pytest_twisted.ensureDeferred
 async def test_meta_of_another_page_does_not_stay(web):
     site = web.site(robots(RULES))
     old = {"robotstxt": {"allowed": False}}
@@ -72,7 +69,6 @@ async def test_meta_of_another_page_does_not_stay(web):
     assert metas["data:,x"] is None
 
 
-@pytest_twisted.ensureDeferred
 async def test_signals_tell_verdicts_drops_and_fetches(web):
     site = web.site(robots(RULES))
     ear = Ear("robotstxt_verdict", "robotstxt_forbidden", "robotstxt_fetched", "robotstxt_changed")
@@ -108,7 +104,6 @@ async def test_signals_tell_verdicts_drops_and_fetches(web):
         (answer(503), robots("User-agent: *\nDisallow: /a"), "", ""),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_signal_tells_of_a_robots_txt_that_changed(web, clock, first, second, old, new):
     site = web.site(first, second)
     ear = Ear("robotstxt_changed")
@@ -146,7 +141,6 @@ class AskingSpider(ListSpider):
             yield request
 
 
-@pytest_twisted.ensureDeferred
 async def test_spiders_ask_without_an_extra_fetch(web):
     rules, missing, failing = web.site(robots(RULES)), web.site(answer(404)), web.site(answer(503))
     urls = [rules.url("/private"), rules.url("/"), missing.url("/private"), failing.url("/")]
@@ -167,7 +161,6 @@ async def test_spiders_ask_without_an_extra_fetch(web):
     assert rules.targets == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_does_not_obey_has_nobody_to_ask():
     def opened(crawler):
         with pytest.raises(LookupError, match="RobotsTxtMiddleware"):
@@ -176,7 +169,6 @@ async def test_a_crawl_that_does_not_obey_has_nobody_to_ask():
     await crawl(settings={"ROBOTSTXT_OBEY": False}, opened=opened)
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_redirected_page_has_the_verdict_on_its_own_url(web):
     site = web.site(robots(RULES), paths={"/moved": [redirect("/private/open")]})
     request = scrapy.Request(site.url("/moved"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 import pytest
-import pytest_twisted
 
 from scrapy_rep import RobotsSitemapSpider
 from tests import forking
@@ -34,7 +33,6 @@ def sitemap(*urls):
 
 
 @pytest.mark.spec("L-6")
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_begins_with_the_sitemaps_of_robots_txt(web):
     other = web.site(answer(404))
     other_map = sitemap(other.url("/2"))
@@ -58,7 +56,6 @@ async def test_a_crawl_begins_with_the_sitemaps_of_robots_txt(web):
     ("answered", "says"),
     [(answer(503), "is unreachable"), (answer(404), "names none"), (robots(""), "names none")],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_warning_where_there_are_no_sitemaps(web, answered, says):
     site = web.site(answered)
     result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider)
@@ -66,7 +63,6 @@ async def test_a_warning_where_there_are_no_sitemaps(web, answered, says):
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
     pages = web.site(answer(404))
     site = web.site(
@@ -79,7 +75,6 @@ async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
 
 
 @pytest.mark.parametrize("action", ["defer", "drop"])
-@pytest_twisted.ensureDeferred
 async def test_no_robots_txt_is_tried_for_longer_than_pages_are_deferred(web, action):
     site = web.site(answer(503))
     settings = {"REP_UNREACHABLE_ACTION": action, "REP_DEFER_TIMEOUT": 0}
@@ -89,7 +84,6 @@ async def test_no_robots_txt_is_tried_for_longer_than_pages_are_deferred(web, ac
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_nobody_waits_for_a_try_that_will_not_come(web):
     site = web.site(robots("Sitemap: /one.xml"))
     settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 10 * PATIENCE}
@@ -102,7 +96,6 @@ async def test_nobody_waits_for_a_try_that_will_not_come(web):
     assert says in result.messages(logging.WARNING)
 
 
-@pytest_twisted.ensureDeferred
 async def test_sites_that_hang_hold_up_the_sitemaps_of_no_other(web):
     hanging = [web.site(held(robots(""))) for _ in range(4)]
     site = web.site(robots("Sitemap: /one.xml"), paths={"/one.xml": sitemap()})
@@ -117,7 +110,6 @@ async def test_sites_that_hang_hold_up_the_sitemaps_of_no_other(web):
     assert [len(each.robots_requests) for each in hanging] == [1] * 4
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_may_close_while_a_robots_txt_is_waited_for(web):
     hanging, failing = web.site(held(robots(""))), web.site(answer(503))
 
@@ -160,7 +152,6 @@ def test_a_crawl_without_asyncio_may_close_while_a_robots_txt_is_waited_for(web,
     assert "ERROR: Error while looking for the sitemaps" not in run.stderr
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_no_url_is_left_out(web):
     site = web.site(
         robots("Sitemap: http://[bad\nSitemap: http://a:b/\nSitemap: /one.xml\n"),
@@ -173,7 +164,6 @@ async def test_what_is_no_url_is_left_out(web):
     assert [text.rpartition(" ")[2] for text in errors] == [ascii(url) for url in urls[:2]]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_line_says_where_the_crawl_stands(web):
     known, failing = web.site(robots("User-agent: *\nDisallow: /private\n")), web.site(answer(503))
     slow = web.site(held(robots("")))
@@ -194,7 +184,6 @@ async def test_a_line_says_where_the_crawl_stands(web):
     )
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_line_where_it_is_switched_off(web):
     site = web.site([["wait", 0.3], *robots("")])
     result = await crawl(site.url("/"), settings={"LOGSTATS_INTERVAL": 0})

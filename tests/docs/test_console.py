@@ -7,7 +7,6 @@ import shlex
 from importlib.metadata import metadata
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.settings import default_settings
 
@@ -102,7 +101,6 @@ def test_extras_that_the_docs_name_are_there():
             assert named in extras
 
 
-@pytest_twisted.ensureDeferred
 async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scrapy.cfg").touch()

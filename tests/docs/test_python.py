@@ -10,7 +10,6 @@ import sys
 from types import MethodType, SimpleNamespace
 
 import pytest
-import pytest_twisted
 import scrapy
 from scrapy import Request
 from scrapy.settings import Settings, default_settings
@@ -64,7 +63,6 @@ def site_of(web):
 
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=lambda block: block.page)
-@pytest_twisted.ensureDeferred
 async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys, clock):
     monkeypatch.chdir(tmp_path)
     site = site_of(web)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.settings import default_settings
 
@@ -96,7 +95,6 @@ def test_each_symptom_has_its_crawls():
 
 
 @pytest.mark.parametrize("symptom", SYMPTOMS)
-@pytest_twisted.ensureDeferred
 async def test_the_lines_of_a_symptom_are_logged(symptom, web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)

@@ -13,7 +13,6 @@ from tests.crawling.process import CrawlProcess
 from tests.crawling.web import held, robots
 from tests.redis_deployments import TLS, Cluster, Sentinels
 from tests.redis_server import PROGRAM, RedisServer, needs_redis
-from tests.running import in_asyncio
 from tests.stores.records import available
 from tests.stores.test_contract import MAX_SIZE, PersistentContract
 from tests.waiting import PATIENCE, wait_until
@@ -116,7 +115,7 @@ def test_a_crawl_while_what_it_stores_in_changes(web, deployed):
     assert {target for site in sites for target in site.targets} == {"/1"}
 
 
-@in_asyncio
+@pytest.mark.in_asyncio
 async def test_what_is_evicted_is_a_miss(tmp_path, program):
     full = ["--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru"]
     server = RedisServer(tmp_path, *full, program=program)
