@@ -204,7 +204,8 @@ wire: $(INSTALLED) redis-server
 	@$(BIN)/python -m tests.wire
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m tests.benchmarks
+	@for module in compare process_request hostile; do \
+		echo "== $$module"; $(BIN)/python -m tests.benchmarks.$$module || exit 1; done
 
 # What the figures show, for which the machine should do nothing else. Memory is measured on real
 # files: without REP_CORPUS its results stay as they are.

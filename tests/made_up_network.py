@@ -22,6 +22,15 @@ LONG = 1_000_000
 """Seconds for which a result is valid if a test does not say."""
 
 
+def make_cache(store, clock, *, policy=POLICY, fetch=None, parsed=None, entries=None, **more):
+    """A cache with that store, clock and fetch; the other arguments are those of its lookups."""
+    lookups = {"jitter": lambda: 0.0, "limit": LookupLimit(16, clock), "name": "worker"}
+    lookups |= {"send_record": lambda *_: None, "lease": 20.0, **more}
+    records = Records(policy=policy, store=store, fetch=fetch, clock=clock, **lookups)
+    entries = BoundedCache() if entries is None else entries
+    return Cache(records, entries, parsed)
+
+
 class Network:
     """The robots.txt of sites, in made-up time."""
 
@@ -38,19 +47,10 @@ class Network:
 
     def cache(self, entries=None, *, permits=16):
         """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
-        records = Records(
-            policy=POLICY,
-            store=MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: self.time.now),
-            fetch=self.fetch,
-            send_record=lambda *_: None,
-            clock=self.time.clock,
-            jitter=lambda: 0.0,
-            limit=LookupLimit(permits, self.time.clock),
-            name="worker",
-            lease=20.0,
-        )
-        entries = BoundedCache() if entries is None else entries
-        return Cache(records, entries, self.parsed)
+        store = MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: self.time.now)
+        own = {"fetch": self.fetch, "parsed": self.parsed, "entries": entries}
+        limit = LookupLimit(permits, self.time.clock)
+        return make_cache(store, self.time.clock, **own, limit=limit)
 
     async def parsed(self, robots, page):
         """Do nothing with a robots.txt that was parsed."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from scrapy.http import Request
+from twisted.python.failure import Failure
 
 from scrapy_rep import (
     Addon,
@@ -14,10 +15,6 @@ from scrapy_rep import (
 )
 from scrapy_rep.protocol import RobotsTxt, Verdict
 from scrapy_rep.protocol.origin import Origin, origin_of, target_of
-
-if TYPE_CHECKING:
-    from scrapy.http import Request
-    from twisted.python.failure import Failure
 
 
 def parse(body: bytes) -> list[str]:

@@ -27,9 +27,6 @@ from scrapy.signalmanager import SignalManager
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import store_grant
-from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import Records
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -45,9 +42,9 @@ from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.stores.sqlite_file import FORMAT
-from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.sqlite import migrate
+from tests.made_up_network import make_cache
 from tests.simulation.loop import SimulatedWorld
 
 ROUND_TRIP = 0.02
@@ -197,18 +194,8 @@ class Worker:
         reached = Reached(self, sqlite_store(world.connection, self.time))
         store = GuardedStore(reached, fallback, name="it", timeout=STORE_TIMEOUT, clock=loop.time)
         policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
-        records = Records(
-            policy=policy,
-            store=store,
-            fetch=None,
-            send_record=None,
-            clock=Clock(lambda: loop.now + EPOCH, loop.time),  # what it knows doesn't expire
-            jitter=world.random.random,
-            limit=LookupLimit(1, clock),
-            name="it",
-            lease=1.0,
-        )
-        cache = Cache(records, BoundedCache(), None)
+        # What it knows doesn't expire.
+        cache = make_cache(store, Clock(lambda: loop.now + EPOCH, loop.time), policy=policy)
         self.decider = Decider(crawler, options, cache, Overrides((), self.time))
         leases = HostLeases(store, clock)
         self.admission = Admission(crawler, cache, self.decider, options, clock, leases)

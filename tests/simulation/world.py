@@ -13,10 +13,8 @@ from collections import Counter
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import CrawlClosingError
-from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import _MAX_UNUSED
 from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import Records
 from scrapy_rep.protocol.freshness import freshness_lifetime
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
@@ -27,6 +25,7 @@ from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
+from tests.made_up_network import make_cache
 from tests.simulation.loop import SimulatedWorld, ViolationError
 
 POLICY = Policy(
@@ -158,21 +157,18 @@ class Worker:
         store = DyingStore(world, self, world.store)
         spare = MemoryStore(**SIZES, clock=world.loop.time)
         clock = Clock(self.clock, world.loop.time)
-        records = Records(
+        self.cache = make_cache(
+            GuardedStore(store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time),
+            clock,
             policy=POLICY,
-            store=GuardedStore(
-                store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time
-            ),
             fetch=self.fetch,
-            send_record=lambda *_: None,
-            clock=clock,
+            parsed=self.parsed,
             jitter=world.random.random,
             limit=LookupLimit(world.random.choice((1, 2, 16)), clock),
+            entries=BoundedCache(max_entries=world.random.choice((1, 2, 100))),
             name=f"worker-{number}",
             lease=LEASE,
         )
-        entries = BoundedCache(max_entries=world.random.choice((1, 2, 100)))
-        self.cache = Cache(records, entries, self.parsed)
 
     def clock(self):
         return self.world.loop.now + 1e9 + self.offset
