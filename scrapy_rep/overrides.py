@@ -14,7 +14,7 @@ from typing import Any, Final
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens, tokens_of_setting

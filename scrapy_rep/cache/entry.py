@@ -15,8 +15,8 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ruleset import RuleSet
+from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt

@@ -17,8 +17,8 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.decision.handlers import handlers_of
 from scrapy_rep.protocol.canonical import canonical_target
-from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ruleset import RuleSet
+from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
-from typing import Final
+from typing import ClassVar, Final
 
 from scrapy_rep.protocol.soft404 import is_not_found_page
 
@@ -78,6 +78,7 @@ class Available:
 
     body: bytes
     evidence: Evidence
+    kind: ClassVar = Kind.AVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Unavailable:
     """The origin has no such file: there are no restrictions (RFC 9309 §2.3.1.3)."""
 
     evidence: Evidence
+    kind: ClassVar = Kind.UNAVAILABLE
     of_origin: bool = True
     """False if the file is redirected to a URL that rules disallow. Rules for other crawlers may
     allow it, so this outcome is not stored."""
@@ -95,6 +97,7 @@ class Unreachable:
     """The rules are unknown: for now all is disallowed (RFC 9309 §2.3.1.4)."""
 
     evidence: Evidence
+    kind: ClassVar = Kind.UNREACHABLE
     of_origin: bool = True
     """False if the fetch failed on the route to the origin, in a proxy or a download handler. The
     origin may be reachable, so this outcome is not stored, and never allows any URL."""

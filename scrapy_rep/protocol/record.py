@@ -6,7 +6,7 @@ import json
 import math
 import zlib
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
@@ -81,7 +81,7 @@ class Record:
         older = None if isinstance(self.last, Available) else self.copy
         header = {
             "origin": self.file.key,
-            "last": {"kind": _KINDS[type(self.last)].value, **_values(self.last.evidence)},
+            "last": {"kind": self.last.kind.value, **_values(self.last.evidence)},
             "copy": None if older is None else _values(older.evidence),
             "unreachable_since": self.unreachable_since,
             "unreachable_for": self.unreachable_for,
@@ -110,13 +110,6 @@ class Record:
             raise RecordError(f"damaged record: {type(error).__name__}") from error
 
 
-_KINDS: Final = {
-    Available: Kind.AVAILABLE,
-    Unavailable: Kind.UNAVAILABLE,
-    Unreachable: Kind.UNREACHABLE,
-}
-
-
 def _decode(data: bytes, key: str, max_size: int) -> Record:
     if data[:1] != bytes([VERSION]):
         raise RecordError("record of another version")
@@ -133,21 +126,19 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
     evidence = _evidence(last)
-    copied: Evidence | None = evidence
-    if kind is not Kind.AVAILABLE:
-        copied = None if header["copy"] is None else _evidence(header["copy"])
-    copy = None if copied is None else Available(body, copied)
+    copy = None if header["copy"] is None else Available(body, _evidence(header["copy"]))
     outcome: Outcome
-    if kind is Kind.AVAILABLE and copy is not None:
-        outcome = copy
+    if kind is Kind.AVAILABLE:
+        outcome = copy = Available(body, evidence)
     elif kind is Kind.UNAVAILABLE:
         outcome = Unavailable(evidence)
     else:
         outcome = Unreachable(evidence)
     since, next_try = _checked_time(header["unreachable_since"]), _checked_time(header["next_try"])
-    seconds, tries = _checked_seconds(header["unreachable_for"]), header["tries"]
-    failed = kind is Kind.UNREACHABLE
-    if type(tries) is not int or tries < 0 or {since is None, next_try is None} != {not failed}:
+    seconds, tries = _checked_time(header["unreachable_for"]), header["tries"]
+    if seconds is None or seconds < 0 or type(tries) is not int or tries < 0:
+        raise RecordError("record with numbers that are none")
+    if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:
         raise RecordError("record that contradicts itself")
     return Record(SiteFile.from_key(key), outcome, copy, since, seconds, tries, next_try)
 
@@ -170,26 +161,7 @@ def _checked_time(value: object) -> float | None:
     return float(value)
 
 
-def _checked_seconds(value: object) -> float:
-    seconds = _checked_time(value)
-    if seconds is None or seconds < 0:
-        raise RecordError("record with a span of time that is none")
-    return seconds
-
-
-_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "at": (float, int),
-    "url": (str,),
-    "status": (int, type(None)),
-    "size": (int,),
-    "truncated": (bool,),
-    "error": (str, type(None)),
-    "cache_control": (str, type(None)),
-    "age": (str, type(None)),
-    "retry_after": (str, type(None)),
-}
-
-
+_TYPES: Final = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(Evidence).items()}
 _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
@@ -203,11 +175,10 @@ def _values(evidence: Evidence) -> dict[str, Any]:
 
 
 def _evidence(values: dict[str, Any]) -> Evidence:
-    hops = values.pop("hops", [])
-    if not isinstance(hops, list) or not all(isinstance(hop, str) for hop in hops):
-        raise RecordError("record with hops that are none")
+    at, hops = _checked_time(values.pop("at")), values.pop("hops", [])
+    if at is None or not isinstance(hops, list) or not all(isinstance(hop, str) for hop in hops):
+        raise RecordError("record with a time or hops that are none")
     for name, value in values.items():
         if type(value) not in _TYPES[name]:
             raise RecordError(f"record with a {name} of another type")
-    _checked_time(values["at"])
-    return Evidence(**values, hops=tuple(hops))
+    return Evidence(at, hops=tuple(hops), **values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import Final
 
@@ -30,7 +31,13 @@ _PHRASES: Final = (
     "找不到网页",
     "ページが見つかりません",
 )
-_HIDDEN: Final = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
+# What a browser doesn't show: tags, comments, and the content of some elements. What isn't closed
+# extends to the end, so that no text is read twice.
+_hide: Final = re.compile(
+    r"<(?:script.*?(?:</script[^>]*>?|\Z)|style.*?(?:</style[^>]*>?|\Z)"
+    r"|!(?=--).*?(?:-->|\Z)|[^>]*>?)",
+    re.IGNORECASE | re.DOTALL | re.ASCII,
+).sub
 _MAX_READ: Final = 65_536
 """Number of bytes of the page that are read."""
 _MAX_VISIBLE: Final = 512
@@ -43,23 +50,6 @@ def is_not_found_page(body: bytes) -> bool:
     Words further down don't count. A maintenance page may contain such a phrase there. If it
     counted, all pages of a site would be allowed while the site is down.
     """
-    text = _visible_text(body[:_MAX_READ].decode("utf-8", "replace"))
+    text = _hide(" ", body[:_MAX_READ].decode("utf-8", "replace"))
     words = " ".join(unescape(text).lower().split())[:_MAX_VISIBLE]
     return any(phrase in words for phrase in _PHRASES)
-
-
-def _visible_text(html: str) -> str:
-    lower = html.lower()
-    parts = []
-    position = 0
-    while (tag := html.find("<", position)) >= 0:
-        parts.append(html[position:tag])
-        close = next((end for start, end in _HIDDEN if lower.startswith(start, tag)), ">")
-        end = lower.find(close, tag)
-        if end < 0:
-            return " ".join(parts)
-        position = end + len(close)
-        if close.startswith("</"):
-            position = html.find(">", position) + 1 or len(html)
-    parts.append(html[position:])
-    return " ".join(parts)

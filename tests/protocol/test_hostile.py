@@ -9,7 +9,7 @@ import pytest
 from scrapy_rep.protocol import Reason, RobotsTxt, target_of
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_EFFORT, MAX_META_ELEMENTS
-from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.usage.usage import Usage
 from tests.protocol.asking import TIMES
 from tests.protocol.hostile import FILES, URL_LENGTH, URLS, shuffled

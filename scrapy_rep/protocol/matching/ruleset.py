@@ -10,11 +10,10 @@ from typing import Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import as_text
-from scrapy_rep.protocol.matching.effort import Effort, TooCostlyError
 from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
 from scrapy_rep.protocol.matching.packed import precedence
 from scrapy_rep.protocol.matching.rule_list import RuleList, directory_of
-from scrapy_rep.protocol.matching.wildcards import Wildcards, is_match
+from scrapy_rep.protocol.matching.wildcards import Effort, TooCostlyError, Wildcards, is_match
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
 

@@ -14,7 +14,7 @@ from sys import getsizeof
 from typing import Final
 
 from scrapy_rep.protocol.canonical import QUERY_DATA, as_query_data
-from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.limits import MAX_EFFORT
 from scrapy_rep.protocol.matching.ngrams import GramIndex
 from scrapy_rep.protocol.matching.packed import (
     Deciding,
@@ -36,6 +36,25 @@ _IN_ALL: Final = "/"
 _QUERY_DATA: Final = re.compile("|".join(QUERY_DATA))
 _COMPARISONS: Final = 2**11
 """Number of character comparisons that count as one step of effort."""
+
+
+class TooCostlyError(Exception):
+    """A verdict requires more steps than the limit."""
+
+
+class Effort:
+    """The budget of steps for the verdict on all spellings of a URL; a step takes about 1 µs."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MAX_EFFORT
+
+    def spend(self, steps: int) -> None:
+        """Subtract ``steps`` from the budget. Raises TooCostlyError if fewer steps are left."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooCostlyError
 
 
 def matches_wildcards(pattern: str, target: str) -> bool:

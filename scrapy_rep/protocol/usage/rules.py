@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import Line, Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
 from scrapy_rep.protocol.matching.wildcards import is_match
-from scrapy_rep.protocol.usage.content_signal import read_signals
-from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in
 from scrapy_rep.protocol.usage.statement import (
     ABOVE_GROUPS,
@@ -27,7 +25,7 @@ from scrapy_rep.protocol.usage.statement import (
     Value,
     statements_of,
 )
-from scrapy_rep.protocol.usage.usage import Usage, distinct
+from scrapy_rep.protocol.usage.usage import READERS, Usage, distinct
 
 SOURCE_OF_FIELD: Final = {
     b"content-usage": CONTENT_USAGE,
@@ -43,6 +41,8 @@ USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowai
 """Each of USAGE_FIELDS contains one of these words: a file without them has no usage lines."""
 
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
+_Rule = tuple[str, tuple[Statement, ...]]
+"""A canonical pattern, and the statements for the targets that it matches."""
 _LINE_BYTES: Final = 500
 """Approximate size of a line in memory, in bytes, without its value."""
 
@@ -70,13 +70,6 @@ def usage_lines(lines: Iterable[Line]) -> list[Line]:
 
 def _size_of(line: Line) -> int:
     return len(line.field) + len(line.value) + 2
-
-
-class _Rule(NamedTuple):
-    """A usage line: its path, and the statements for the targets that the path matches."""
-
-    path: bytes
-    statements: list[Statement]
 
 
 _WHY: Final = f"more than {MAX_USAGE_BYTES:,} bytes of usage lines"
@@ -108,7 +101,7 @@ class UsageRules:
             lines = above = ()
         self._lines = lines
         self._above = list(filter(_is_signal, above))
-        self._compiled: list[list[dict[str, tuple[Statement, ...]]]] | None = None
+        self._compiled: list[list[_Rule]] | None = None
         self.nbytes: int = sum(
             _LINE_BYTES + len(line.value) for line in (*self._lines, *self._above)
         )
@@ -121,56 +114,43 @@ class UsageRules:
         """
         if self._compiled is None:
             self._compiled = [
-                _group_by_length(_rules_of(source, self._lines))
-                for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
+                _rules_of(source, self._lines) for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
             ]
-            self._compiled.append(_group_by_length(_refusals_of(self._above)))
+            self._compiled.append(_rules_of(CONTENT_SIGNAL, self._above, place=ABOVE_GROUPS))
             self._lines, self._above = (), []
-        found = [
-            each for lengths in self._compiled for each in _statements_of_longest(lengths, target)
-        ]
+        found = [each for rules in self._compiled for each in _statements_of_longest(rules, target)]
         return Usage(distinct((*found, *self._licenses)), tokens)
-
-
-def _rules_of(source: str, lines: Iterable[Line]) -> list[_Rule]:
-    return [
-        rule
-        for line in lines
-        if source_of(line) == source and (rule := _rule_of(source, line)) is not None
-    ]
 
 
 def _is_signal(line: Line) -> bool:
     return source_of(line) == CONTENT_SIGNAL
 
 
-def _refusals_of(above: Iterable[Line]) -> list[_Rule]:
-    """Return the rules of Content-Signal lines above all groups, with what they disallow only."""
-    rules = [
-        rule._replace(
-            statements=[
-                statement._replace(place=ABOVE_GROUPS)
-                for statement in rule.statements
-                if statement.value == DISALLOW
-            ]
-        )
-        for rule in _rules_of(CONTENT_SIGNAL, above)
-    ]
-    return [rule for rule in rules if rule.statements]
+def _rules_of(source: str, lines: Iterable[Line], place: str = ROBOTSTXT) -> list[_Rule]:
+    """Return the patterns in the lines of a source, with their statements, the longest first.
+
+    Of lines above the first ``User-agent`` line, only what they disallow is returned.
+    """
+    by_pattern: dict[str, list[Statement]] = {}
+    for line in lines:
+        if source_of(line) != source or (source == LEGACY and not line.value):
+            continue
+        path, values = _path_and_values(source, line)
+        if place == ABOVE_GROUPS:
+            values = {label: value for label, value in values.items() if value == DISALLOW}
+            if not values:
+                continue
+        statements = statements_of(source, values, as_text(line.value), line.number, place)
+        by_pattern.setdefault(canonical_patterns(path), []).extend(statements)
+    patterns = sorted(by_pattern, key=len, reverse=True)
+    return [(pattern, distinct(by_pattern[pattern])) for pattern in patterns]
 
 
-def _rule_of(source: str, line: Line) -> _Rule | None:
-    values: dict[str, Value]
+def _path_and_values(source: str, line: Line) -> tuple[bytes, dict[str, Value]]:
     if source == LEGACY:
-        if not line.value.startswith((b"/", b"*")):
-            return None
-        path = line.value
-        values = {"ai-training": ALLOW if line.field[:1] in b"aA" else DISALLOW}
-    else:
-        path, statement = path_and_statement(line.value)
-        values = (read_usage if source == CONTENT_USAGE else read_signals)(statement)
-    raw = as_text(line.value)
-    return _Rule(path, statements_of(source, values, raw, line.number, ROBOTSTXT))
+        return line.value, {"ai-training": ALLOW if line.field[:1] in b"aA" else DISALLOW}
+    path, statement = path_and_statement(line.value)
+    return path, READERS[source](statement)
 
 
 def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
@@ -179,31 +159,21 @@ def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
     return (parts[1], parts[2]) if parts else (b"", value)
 
 
-def _group_by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]:
-    """Return the statements by pattern, in one dict per length of patterns, the longest first."""
-    patterns = canonical_patterns(b"\n".join([rule.path for rule in rules])).split("\n")
-    lengths: dict[int, dict[str, list[Statement]]] = {}
-    for pattern, rule in zip(patterns, rules, strict=False):
-        lengths.setdefault(len(pattern), {}).setdefault(pattern, []).extend(rule.statements)
-    return [
-        {pattern: distinct(statements) for pattern, statements in lengths[length].items()}
-        for length in sorted(lengths, reverse=True)
-    ]
+def _statements_of_longest(rules: Iterable[_Rule], target: str) -> list[Statement]:
+    """Return the statements of the longest pattern that matches ``target``.
 
-
-def _statements_of_longest(
-    lengths: list[dict[str, tuple[Statement, ...]]], target: str
-) -> list[Statement]:
-    """Return the statements of the longest path that matches ``target``.
-
-    If several paths of this length match, the statements of all of them are returned. Their order
-    in the file doesn't matter.
+    If several patterns of this length match, the statements of all of them are returned. Their
+    order in the file doesn't matter.
     """
-    for patterns in lengths:
-        found = [patterns[pattern] for pattern in patterns if is_match(pattern, target)]
-        if found:
-            return [statement for statements in found for statement in statements]
-    return []
+    longest = 0
+    found: list[Statement] = []
+    for pattern, statements in rules:
+        if len(pattern) < longest:
+            break
+        if is_match(pattern, target):
+            longest = len(pattern)
+            found += statements
+    return found
 
 
 def _licenses(lines: Iterable[Line]) -> tuple[Statement, ...]:

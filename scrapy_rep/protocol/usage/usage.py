@@ -44,6 +44,8 @@ HEADERS: Final = (
     "Link",
 )
 """The response headers that may contain usage preferences."""
+READERS: Final = {CONTENT_USAGE: read_usage, CONTENT_SIGNAL: read_signals}
+"""The functions that read the values in a statement, by source."""
 
 
 def _statements_of_unread(why: str) -> tuple[Statement, ...]:
@@ -122,12 +124,9 @@ class Usage:
             return self
         joined = ", ".join(lines)
         statements: list[Statement] = []
-        if name == CONTENT_USAGE:
-            read = read_usage(joined.encode("utf-8", "surrogatepass"))
-            statements = statements_of(CONTENT_USAGE, read, joined, None, HEADER)
-        elif name == CONTENT_SIGNAL:
-            read = read_signals(joined.encode("utf-8", "surrogatepass"))
-            statements = statements_of(CONTENT_SIGNAL, read, joined, None, HEADER)
+        if name in READERS:
+            values_read = READERS[name](joined.encode("utf-8", "surrogatepass"))
+            statements = statements_of(name, values_read, joined, None, HEADER)
         elif name == "x-robots-tag":
             statements = [tag for line in lines for tag in tags_in_header(line, self.tokens)]
         elif name in {RESERVATION, POLICY}:
