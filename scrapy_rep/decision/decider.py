@@ -61,7 +61,7 @@ class Decision(NamedTuple):
     decided without them."""
 
     def mark_entry_used(self) -> None:
-        """Note that the request was decided by ``entry``, if there is one."""
+        """Note that ``entry``, if there is one, has decided."""
         if self.entry is not None:
             self.entry.mark_used()
 

@@ -39,11 +39,8 @@ _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def stripped_url(url: str) -> str:
-    """Return a URL as URL parsers read it: without blanks at its ends, tabs and line breaks.
-
-    Only URLs of requests with ``meta["verbatim_url"]`` have any of these characters. All other URLs
-    are returned unchanged.
-    """
+    """Return a URL as parsers read it: without blanks at its ends, tabs and line breaks."""
+    # Only URLs of requests with meta["verbatim_url"] have any of these characters.
     if url.isprintable() and " " not in {url[:1], url[-1:]}:
         return url
     return url.strip(_EDGES).translate(_REMOVED)

@@ -50,11 +50,7 @@ _OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED_ESCAPE[1:
 
 
 def canonical_target(target: str) -> str:
-    """Return a path with its query, without fragment, in canonical form.
-
-    Characters outside ASCII are encoded as UTF-8. Lone surrogates are encoded like other code
-    points, so that no error is raised.
-    """
+    """Return a path with its query, without fragment, in canonical form. Never raises."""
     if not _HAS_NEEDED_ESCAPES(target):
         octets = target.encode("utf-8", "surrogatepass")
         target = _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
@@ -62,10 +58,7 @@ def canonical_target(target: str) -> str:
 
 
 def canonical_patterns(values: bytes) -> str:
-    """Return values of rules in canonical form. Argument and result have one value per line.
-
-    ``*``, and a ``$`` at the end of a value, stay raw.
-    """
+    """Return values of rules, one per line, in canonical form; operators stay raw."""
     odd = values.translate(None, _PLAIN_IN_PATTERNS)
     if odd:
         values = _canonical(values, odd)

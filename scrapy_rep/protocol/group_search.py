@@ -48,14 +48,13 @@ _HASH: Final = ord("#")
 
 
 class Span(NamedTuple):
-    """Successive lines of a text: the number of the first line, and two offsets.
-
-    The offsets are those of the first byte of these lines, and of the first byte of the next line.
-    """
+    """Successive lines of a text."""
 
     number: int
     start: int
+    """The offset of the first byte of the first line, whose number is ``number``."""
     stop: int
+    """The offset of the first byte of the line after them."""
 
 
 class Part(NamedTuple):
@@ -96,11 +95,10 @@ class Contents:
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
-        """Yield the lines of a span that have a field, each with a flag.
+        """Yield the lines of a span that have a field, or only ``User-agent`` lines and *names*.
 
-        The flag is true if the line is a ``User-agent`` line that directly follows another one, or
-        is the first of the span. ``Sitemap`` lines between them don't matter. If *names* is not
-        empty, only ``User-agent`` lines and lines of these fields are yielded.
+        The flag is true for a ``User-agent`` line that directly follows another one, or is the
+        first of the span. ``Sitemap`` lines between them don't matter.
         """
         end = span.start - 1
         search = line_pattern(LineKind.USER_AGENT, fields=names) if names else FIELD
@@ -133,9 +131,8 @@ class Contents:
         """Yield for each group the values of its ``User-agent`` lines, in lower case, and its span.
 
         With *names*, in lower case, values that begin with none of the names are left out, and so
-        are groups that have only such values. A span begins at the first line whose value begins
-        with a name. But this first line may have any value if no colon is directly after its
-        ``user-agent``, so the caller must check the values.
+        are groups that have only such values. Only the first value may be another one, if no colon
+        is directly after its ``user-agent``. A span begins at the line of this value.
         """
         text = self.text
         search = _search_of_names(names) if names else _ANY_USER_AGENT
@@ -213,21 +210,16 @@ def _words(number: int, allows: Iterable[bytes | None]) -> list[int]:
 
 @lru_cache
 def _search_of_names(names: tuple[bytes, ...]) -> _Search:
-    """Return a search for ``User-agent`` lines whose value may begin with one of the names.
-
-    A ``User-agent`` line without a colon directly after the field is found with any value.
-    """
+    """Return a search for ``User-agent`` lines whose value may begin with one of the names."""
+    # Those without a colon directly after the field are found with any value.
     begins = b"|".join(map(re.escape, names))
     forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
     return re.compile(_USER_AGENT + forms).search
 
 
 def _may_have_long_line(text: bytes) -> bool:
-    """Return whether any line may be longer than MAX_LINE_BYTES.
-
-    This is fast: of each MAX_LINE_BYTES bytes, only the last line end is searched for.
-    """
-    start = 0
+    """Return whether any line may be longer than MAX_LINE_BYTES."""
+    start = 0  # of each MAX_LINE_BYTES bytes, only the last line end is searched for
     while len(text) - start > MAX_LINE_BYTES:
         start = text.rfind(b"\n", start + 1, start + MAX_LINE_BYTES + 2)
         if start < 0:

@@ -137,11 +137,7 @@ class Policy:
         return copy.evidence.truncated and copy.evidence.size < self.max_size
 
     def _may_end_otherwise(self, record: Record) -> bool:
-        """Return whether a fetch with the current settings may end otherwise than ``record``.
-
-        This is so if a lower limit of size cut the last fetch; or if the last fetch found a soft
-        404, and soft 404s no longer count as 404.
-        """
+        """Return whether the last fetch was cut by a lower limit, or counted a 5xx as 404."""
         if isinstance(record.last, Available):
             return self.was_cut_by_lower_limit(record.last)
         if not isinstance(record.last, Unavailable):
@@ -150,11 +146,7 @@ class Policy:
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _disallows_all_until(self, record: Record) -> float:
-        """Return until when all pages are disallowed in an outage, in seconds since the epoch.
-
-        From then on the rules of the copy apply; if there is no copy, all pages are allowed.
-        Infinity if all pages stay disallowed until another try.
-        """
+        """Return until when an outage disallows all pages; infinity if another try comes first."""
         # The part of robots.txt that was cut may disallow any URL, so nothing is allowed in this
         # outage before a fetch succeeds.
         if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
@@ -166,11 +158,7 @@ class Policy:
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _may_retry_early(self, record: Record, now: float) -> bool:
-        """Return whether a new crawl may fetch before the next try, as the outage may be over.
-
-        This is so if the last response had no Retry-After, and the last try was at least
-        ``retry_delay`` ago.
-        """
+        """Return whether a new crawl may fetch before the next try, as the site said no time."""
         evidence = record.last.evidence
         return (
             record.unreachable_since is not None

@@ -20,10 +20,7 @@ _MAX_HEADER: Final = 262_144
 
 
 def max_encoded_size(max_size: int) -> int:
-    """Return the limit for an encoded record whose body has at most ``max_size`` bytes.
-
-    ``Record.encode`` returns at most as many bytes, and ``Record.decode`` refuses more.
-    """
+    """Return the limit for an encoded record whose body has at most ``max_size`` bytes."""
     # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
     most = _max_inflated_size(max_size)
     return 1 + most + 5 * (most // 16_384 + 1) + 11
@@ -71,11 +68,7 @@ class Record:
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> bytes:
-        """Return the record as bytes: one byte with the version, then the compressed contents.
-
-        These are the length of the header, the header in JSON, and the body of ``copy``. Raises
-        ValueError if ``of_origin`` is false.
-        """
+        """Return the record as bytes. Raises ValueError if ``of_origin`` is false."""
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
         older = None if isinstance(self.last, Available) else self.copy
@@ -90,6 +83,7 @@ class Record:
         }
         head = _to_json(header).encode()
         body = b"" if self.copy is None else self.copy.body
+        # The length of the header, the header, and the body of the copy.
         inflated = len(head).to_bytes(4, "big") + head + body
         return bytes([VERSION]) + zlib.compress(inflated, _LEVEL)
 

@@ -41,12 +41,11 @@ class Literals:
     """The literal patterns of a group.
 
     A pattern that ends with ``$`` is stored with it, and ``$`` is appended to the target. As
-    canonical targets contain no ``$``, the pattern is then a prefix of the one target that it
-    matches, and of no other target.
+    canonical targets contain no ``$``, the pattern is a prefix of the one target that it matches.
 
-    A pattern that ends with ``*`` matches the same targets as without it, but has a higher
-    precedence, because it is longer (SPEC M-4). It is stored as a text without this end, and the
-    end as a tail. With its tail, a shorter text may have precedence over a longer text.
+    A pattern that ends with ``*`` is stored as a text without this end, and the end as a tail. It
+    matches the same targets, but with its tail a shorter text may have precedence over a longer
+    text (SPEC M-4).
 
     ``heads`` and ``begins`` are for a fast check. If the head of a target is not in ``heads``, and
     the target begins with none of ``begins``, no pattern matches.
@@ -70,10 +69,7 @@ class Literals:
             self.begins = tuple([head for head in heads if len(head) < HEAD.stop])
 
     def decide(self, target: str) -> Deciding | None:
-        """Return pattern and word of the rule that decides; None if no pattern matches.
-
-        *target* ends with ``END``.
-        """
+        """Return the rule that decides on *target*, which ends with ``END``; None if none does."""
         leaves = self._leaves
         number = bisect_right(leaves, target) - 1
         if number < 0:
@@ -104,7 +100,7 @@ class Literals:
 
 
 def _prefix_links(texts: list[str]) -> array[int] | None:
-    """Return for each text 1 + the index of the longest other text that is its prefix, else 0.
+    """Return 1 + the index of the longest text that is a prefix of each text, else 0.
 
     ``texts`` are sorted. Return None if no text has such a prefix.
     """

@@ -19,8 +19,7 @@ Deciding = tuple[str, int]
 LEAF: Final = 8
 """Number of strings in a leaf."""
 SEPARATOR: Final = "\n"
-"""Separates the strings of a leaf. It is less than all their characters, so that leaves have the
-same order as their first strings."""
+"""Less than all characters of strings, so that leaves have the order of their first strings."""
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[str, ...]:
@@ -43,10 +42,9 @@ def pack_numbers(numbers: Collection[int]) -> array[int]:
 
 
 def precedence(rule: Deciding) -> tuple[int, int, int]:
-    """Return a sort key for rules that match a target (RFC 9309 §2.2.2, SPEC M-4).
+    """Return a sort key: of the rules that match, the greatest decides (RFC 9309 §2.2.2, SPEC M-4).
 
-    The rule with the greatest key decides: the one with the longest pattern, then an ``Allow``,
-    then the first one in the file.
+    It has the longest pattern; among those, it is an ``Allow``; among those, the first in the file.
     """
     pattern, word = rule
     return len(pattern), word & 1, -word

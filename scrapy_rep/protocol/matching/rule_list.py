@@ -54,10 +54,7 @@ class RuleList:
         return self.patterns.split("\n"), self._words, values
 
     def decide(self, target: str) -> tuple[str, int, bytes | None] | None:
-        """Return pattern, word and value of the rule that decides; None if no pattern matches.
-
-        The value is None if it is equal to the pattern.
-        """
+        """Return pattern, word and value, None if equal to the pattern, of the deciding rule."""
         patterns = self.patterns.split("\n")
         # A pattern that ends with $ is the beginning of the one target that it matches, and $.
         matching = set(filter((target + "$").startswith, patterns))
@@ -84,10 +81,6 @@ def _with_directories(
 
 
 def directory_of(pattern: str) -> str | None:
-    """Return the pattern of the directory that an ``Allow`` with ``pattern`` allows, too.
-
-    As in Google's parser, it does so if its last segment begins with ``index.htm``; else return
-    None.
-    """
+    """Return the pattern of the directory of an index file, which an ``Allow`` allows, too."""
     folder, _, name = pattern.rpartition("/")
     return f"{folder}/$" if name.startswith(_INDEX_FILE[1:]) else None

@@ -36,10 +36,7 @@ _NO_WILDCARDS: Final = Wildcards({})
 
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
-    """Yield the rules with these values, as written, and these words.
-
-    A word is an integer: twice the line number, plus one for ``Allow``.
-    """
+    """Yield the rules with these values, as written, and these words (see ``packed``)."""
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
     for pattern, value, word in zip(patterns, values, words, strict=False):
         yield Rule(bool(word & 1), pattern, as_text(value), word >> 1)
@@ -169,10 +166,7 @@ def _raws_by_pattern(
 
 
 def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
-    """Return the word of the rule that decides for each pattern.
-
-    It is the first ``Allow`` with the pattern, else the first ``Disallow``.
-    """
+    """Return for each pattern the word of its first ``Allow``, else of its first ``Disallow``."""
     first = dict.fromkeys(patterns, 0)
     rules = list(zip(reversed(patterns), reversed(words), strict=True))
     first.update(rules)

@@ -94,10 +94,7 @@ def _in_query(part: str, target: str, position: int) -> tuple[str, int]:
 
 
 def is_match(pattern: str, target: str) -> bool:
-    """Return whether a canonical pattern, with or without ``*``, matches a canonical target.
-
-    An empty pattern matches all targets.
-    """
+    """Return whether a canonical pattern matches a canonical target; an empty one matches all."""
     if "*" in pattern:
         return matches_wildcards(pattern, target)
     # A $ can only be equal to the $ at the end of the pattern, as canonical targets contain none.
@@ -107,13 +104,11 @@ def is_match(pattern: str, target: str) -> bool:
 def _text_to_search(pattern: str) -> str:
     """Return the end of the longest part of ``pattern``; all targets that match contain it.
 
-    Parts behind a ``*`` are split at escapes that match a character in queries.
-
-    Only the end is used, because patterns differ most there. This end is short, because the time
-    of a search for a text may be proportional to its length times the length of the target.
+    Patterns differ most at the end of parts. It is short, because the time of a search may be
+    proportional to the length of the text times that of the target.
     """
     parts = pattern.rstrip("*$").split("*")
-    if "%" in pattern:
+    if "%" in pattern:  # behind a *, some escapes match a character in queries
         parts[1:] = chain.from_iterable(map(_QUERY_DATA.split, parts[1:]))
     return max(reversed(parts), key=len)[-_LOOKED_FOR:] or _IN_ALL
 
@@ -152,10 +147,7 @@ class Wildcards:
         self.parts = tuple(others)
 
     def decide(self, target: str, other: Deciding | None, effort: Effort | None) -> Deciding | None:
-        """Return pattern and word of the rule that decides: one of these rules, or ``other``.
-
-        Raises TooCostlyError if this requires more steps than ``effort`` has left.
-        """
+        """Return the rule that decides: one of these, or ``other``. Raises TooCostlyError."""
         effort = effort or Effort()
         candidates: Sequence[int]
         if self._index:
