@@ -70,9 +70,7 @@ class Addon:
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
             # If the user has set another queue, that setting has a higher priority, and is kept.
             settings.set(
-                "SCHEDULER_PRIORITY_QUEUE",
-                "scrapy_rep.RobotsAwarePriorityQueue",
-                priority="addon",
+                "SCHEDULER_PRIORITY_QUEUE", "scrapy_rep.RobotsAwarePriorityQueue", priority="addon"
             )
         for middleware in (RobotsTagsMiddleware, RobotsUsageMiddleware):
             _enable(settings, "SPIDER_MIDDLEWARES", middleware, _TAGS_ORDER)

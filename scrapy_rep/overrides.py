@@ -131,13 +131,8 @@ class Overrides:
 
     def _entries_of(self, host: str) -> Iterator[Override]:
         """Yield the entries for ``host``, the most specific first. Expired entries are removed."""
-        names = [host]
-        rest = f".{host}"
-        while rest:
-            names.append(rest)
-            dot = rest.find(".", 1)
-            rest = rest[dot:] if dot > 0 else ""
-        for name in names:
+        labels = host.split(".")
+        for name in (host, *("." + ".".join(labels[at:]) for at in range(len(labels)))):
             entry = self._by_host.get(name)
             if entry is None:
                 continue

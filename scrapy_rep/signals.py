@@ -109,11 +109,7 @@ class Announcer:
             self.send(robotstxt_loaded, origin=origin, request=request, record=record)
             return
         self.send(
-            robotstxt_fetched,
-            origin=origin,
-            outcome=record.last,
-            request=request,
-            record=record,
+            robotstxt_fetched, origin=origin, outcome=record.last, request=request, record=record
         )
         if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
             return

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import product
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag, urlparse
@@ -130,11 +131,7 @@ def _module_of_httpx() -> Any:
 
 
 def _senders_of_installed_libraries() -> Iterator[Sends]:
-    try:
-        import_module("yarl")
-    except ImportError:
-        pass
-    else:
+    if find_spec("yarl"):
         yield _sent_by_aiohttp
     if _module_of_httpx() is not None:
         yield _sent_by_httpx

@@ -53,13 +53,11 @@ class UsageJudge:
         """Whether requests for refused pages are dropped."""
         self.drops_items: bool = options.usage_action != "record"
         """Whether the items of refused pages are dropped."""
-        named = getattr(crawler.spider, PURPOSES_KEY, None)
-        self.purposes: tuple[str, ...] = (
-            options.purposes
-            if named is None
-            else _checked_purposes(named, "the spider", SettingsError)
-        )
+        self.purposes: tuple[str, ...] = options.purposes
         """The purposes of requests that declare none."""
+        named = getattr(crawler.spider, PURPOSES_KEY, None)
+        if named is not None:
+            self.purposes = _checked_purposes(named, "the spider", SettingsError)
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
@@ -72,11 +70,9 @@ class UsageJudge:
         Raises ValueError if its meta has unknown purposes.
         """
         named = request.meta.get(PURPOSES_KEY)
-        return (
-            self.purposes
-            if named is None
-            else _checked_purposes(named, printable_request(request), ValueError)
-        )
+        if named is None:
+            return self.purposes
+        return _checked_purposes(named, printable_request(request), ValueError)
 
     def filter_sources(self, usage: Usage) -> Usage:
         """Return the preferences in ``usage`` that come from the sources in REP_USAGE_SOURCES."""

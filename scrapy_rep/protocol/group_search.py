@@ -57,13 +57,6 @@ class Span(NamedTuple):
     """The offset of the first byte of the line after them."""
 
 
-class Part(NamedTuple):
-    """Successive lines: the number of the first line, and their text with LF before each line."""
-
-    number: int
-    text: bytes
-
-
 class Contents:
     """The lines of a body as ``normalise_lines`` returns them, each cut to MAX_LINE_BYTES."""
 
@@ -78,11 +71,6 @@ class Contents:
             text = _TOO_LONG.sub(rb"\1", text)
         self.text: bytes = text
         self._lower = text.lower()
-
-    @property
-    def span(self) -> Span:
-        """The span of all lines."""
-        return Span(1, 1, len(self.text) + 1)
 
     @property
     def sitemaps(self) -> Iterator[bytes]:
@@ -123,9 +111,18 @@ class Contents:
         """Return whether any line contains ``text``, a word in lower case; case doesn't matter."""
         return text in self._lower
 
-    def part(self, span: Span) -> Part:
-        """Return the text of a span that begins with a ``User-agent`` line, for ``read_rules``."""
-        return Part(span.number, self.text[span.start - 1 : span.stop - 1])
+    def rules(self, spans: Iterable[Span]) -> tuple[list[bytes], list[int]]:
+        """Return the values and the words of the rules in groups.
+
+        A word is an integer: twice the line number, plus one for ``Allow``.
+        """
+        values: list[bytes] = []
+        words: list[int] = []
+        for number, start, stop in spans:
+            more_values, more_words = _read_rules(number, self.text[start - 1 : stop - 1])
+            values += more_values
+            words += more_words
+        return values, words
 
     def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
         """Yield for each group the values of its ``User-agent`` lines, in lower case, and its span.
@@ -167,19 +164,15 @@ class Contents:
         return None
 
 
-def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
-    """Return the values and the words of the rules in a part.
-
-    A word is an integer: twice the line number, plus one for ``Allow``. The first line of the part
-    is a ``User-agent`` line, and is skipped.
-    """
+def _read_rules(number: int, text: bytes) -> tuple[list[bytes], list[int]]:
+    """Return values and words of the rules in lines of which the first, a name, has a number."""
     # Most rules directly follow each other: such a run is read at once. A value that contains LF is
     # the last one of a run, followed by the lines after the run.
-    pieces = _split_at_rules(part.text)
+    pieces = _split_at_rules(text)
     values, allows = pieces[::2], [None, *pieces[1::2]]
     all_values: list[bytes] = []
     all_words: list[int] = []
-    number, start = part.number - 1, 0
+    number, start = number - 1, 0
     for stop in [index + 1 for index, value in enumerate(values) if _LF in value]:
         others = values[stop - 1]
         values[stop - 1], _, _ = others.partition(b"\n")
@@ -197,7 +190,7 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
         number += others.count(b"\n", counted) + 1
     all_values += values[start:]
     all_words += _words(number, allows[start:])
-    if _HASH in part.text:
+    if _HASH in text:
         all_values = [
             value[: value.index(b"#")] if _HASH in value else value for value in all_values
         ]

@@ -82,7 +82,7 @@ _LINE: Final = rb"\n[ \t\v\f]*(?:%s)"
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _LONE_CR: Final = re.compile(rb"\r(?!\n)").search
-_BLANKS: Final = re.compile(rb"[ \t]+")
+_TWO_WORDS: Final = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)").fullmatch
 _CR: Final = ord("\r")
 
 
@@ -105,7 +105,12 @@ def read_line(number: int, content: bytes) -> Line:
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, LineKind.EMPTY, b"", b"", Oddity.NONE)
-    field, colon, value = field_and_value(content)
+    field, colon, value = content.partition(b":")
+    if not colon:
+        # As in Google's parser, the colon may be missing if the line has exactly two words.
+        words = _TWO_WORDS(content)
+        field, value = words.groups() if words else (b"", b"")
+    field, value = field.strip(), value.strip()
     if not field:
         return Line(number, LineKind.INVALID, b"", content, Oddity.NONE)
     oddity = Oddity.NONE if colon else Oddity.NO_COLON
@@ -114,19 +119,6 @@ def read_line(number: int, content: bytes) -> Line:
     if name not in _NAMES and kind is not LineKind.OTHER:
         oddity |= Oddity.MISSPELT
     return Line(number, kind, field, value, oddity)
-
-
-def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return field, colon and value of a line; field or colon are empty if the line has none."""
-    field, colon, value = content.partition(b":")
-    if not colon:
-        # As in Google's parser, the colon may be missing if the line has exactly two words.
-        match _BLANKS.split(content):
-            case [field, value]:
-                pass
-            case _:
-                return b"", b"", b""
-    return field.strip(), colon, value.strip()
 
 
 def line_kind_of(name: bytes) -> LineKind:

@@ -48,10 +48,7 @@ UNREADABLE: Final = Tags(noindex=True, nofollow=True)
 
 
 def of_page(
-    headers: Iterable[str],
-    metas: Iterable[tuple[str, str]],
-    tokens: Iterable[str],
-    now: float,
+    headers: Iterable[str], metas: Iterable[tuple[str, str]], tokens: Iterable[str], now: float
 ) -> Tags:
     """Return the tags of a page for a crawler with these product tokens.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Final, NamedTuple
 
-from scrapy_rep.protocol.group_search import Contents, Part, Span, read_rules
+from scrapy_rep.protocol.group_search import Contents, Span
 from scrapy_rep.protocol.lexer import Line, LineKind, as_text
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
@@ -138,8 +138,8 @@ class RobotsTxt:
         """Return the compiled rules of the group that group_for returns for *tokens*."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        parts = map(self._contents.part, self._spans_of(tokens)[1])
-        rules = RuleSet(*_rules_in(parts), index_files=self._index_files)
+        _, spans = self._spans_of(tokens)
+        rules = RuleSet(*self._contents.rules(spans), index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
@@ -161,11 +161,9 @@ class RobotsTxt:
             return NO_USAGE_RULES
         lines = partial(self._contents.fields, names=USAGE_FIELDS)
         ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
-        above = self._contents.span
-        for _, first in self._contents.groups():
-            above = above._replace(stop=first.start)
-            break
-        return UsageRules(usage_lines(ours), usage_lines(lines(above)))
+        ends = [len(self._contents.text) + 1]
+        stop = next(chain((span.start for _, span in self._contents.groups()), ends))
+        return UsageRules(usage_lines(ours), usage_lines(lines(Span(1, 1, stop))))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the usage preferences of a URL of the origin of this file. Never raises.
@@ -211,18 +209,8 @@ class RobotsTxt:
         for line in chain.from_iterable(map(self._contents.fields, spans)):
             if line.kind in fields_of:
                 fields_of[line.kind].append(_field(line))
-        rules = rules_of(*_rules_in(map(self._contents.part, spans)))
+        rules = rules_of(*self._contents.rules(spans))
         return Group(tuple(agents), tuple(rules), tuple(others))
-
-
-def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
-    values: list[bytes] = []
-    words: list[int] = []
-    for part in parts:
-        more_values, more_words = read_rules(part)
-        values += more_values
-        words += more_words
-    return values, words
 
 
 @lru_cache

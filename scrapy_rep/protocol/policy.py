@@ -13,12 +13,7 @@ from typing import Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
-from scrapy_rep.protocol.outcome import (
-    Available,
-    Outcome,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Outage, Reason
