@@ -25,10 +25,6 @@ def words(length):
     return map("".join, itertools.product(LETTERS, repeat=length))
 
 
-def PLAIN(size):
-    return fill(size, (f"disallow: /{i:06}/page" for i in itertools.count()))
-
-
 def shuffled(length, seed=1):
     rng = random.Random(seed)
     found = list(words(length))
@@ -36,17 +32,27 @@ def shuffled(length, seed=1):
     return found
 
 
+def repeated(line, start="user-agent: *\n"):
+    """Return a maker of files of one line."""
+    return lambda size: fill(size, itertools.repeat(line), start)
+
+
+def numbered(line, count=None):
+    """Return a maker of files of lines with numbers."""
+    return lambda size: fill(size, map(line.format, range(count or size)))
+
+
+def worded(line, *word_lists):
+    """Return a maker of files of lines with all combinations of words."""
+    return lambda size: fill(size, (line.format(*some) for some in itertools.product(*word_lists)))
+
+
+PLAIN = numbered("disallow: /{:06}/page")
+
+
 def agents_and_rules(size):
     agents = fill(size // 2, (f"user-agent: bot{word}" for word in words(4)), "")
     return agents + fill(size // 2, (f"disallow: /{i}" for i in itertools.count()))
-
-
-def repeated_agent(size):
-    return fill(size, (f"user-agent: scrapy\nallow: /{i}" for i in itertools.count()), "")
-
-
-def nested(size):
-    return fill(size, (f"disallow: /{'a' * i}" for i in range(size)))
 
 
 def nested_shuffled(size):
@@ -60,90 +66,61 @@ def random_stars(size):
     return fill(size, ("allow:*" + "".join(rng.choices(LETTERS, k=16)) for _ in range(size)))
 
 
+def of_lengths(line, first=0):
+    """Return a maker of files of lines that a function makes for each length."""
+    return lambda size: fill(size, map(line, range(first, size)))
+
+
 FILES = {
     "agents by the thousand, rules too": agents_and_rules,
-    "our agent by the thousand": repeated_agent,
-    "only user-agent lines": lambda size: fill(size, itertools.repeat("user-agent: scrapy"), ""),
-    "only short user-agent lines": lambda size: fill(size, itertools.repeat("user-agent:a"), ""),
-    "user-agent lines with notes between": lambda size: fill(
-        size, itertools.repeat("user-agent: scrapy\nx:y\nz"), ""
+    "our agent by the thousand": lambda size: fill(
+        size, map("user-agent: scrapy\nallow: /{}".format, range(size)), ""
     ),
-    "user-agents within lines": lambda size: fill(
-        size, itertools.repeat("x " + "user-agent: scrapy " * 800), ""
-    ),
-    "star rules, equal": lambda size: fill(size, itertools.repeat("disallow: /*a*b*c*d$")),
-    "star rules, distinct": lambda size: fill(
-        size, (f"disallow: /*{word}*x$" for word in words(4))
-    ),
-    "star rules of three letters": lambda size: fill(
-        size, (f"allow:*{a}*{b}" for a in shuffled(3) for b in ("pq", "aab", "zz"))
-    ),
-    "star rules of two letters": lambda size: fill(
-        size, (f"allow:*{a}*{b}*{c}" for a in words(2) for b in words(2) for c in words(1))
-    ),
-    "star rules of one letter": lambda size: fill(
-        size, ("allow:*" + "*".join(word) + "*1" for word in words(4))
-    ),
-    "star rules of many parts": lambda size: fill(
-        size, ("allow:*" + "*".join(["ab", "ba", "aa"] * 12) + "*" + word for word in words(4))
-    ),
-    "star rules of long parts": lambda size: fill(
-        size, (f"allow:*{'a' * 45}{word}{'a' * 45}" for word in words(3))
-    ),
-    "star rules of very long parts": lambda size: fill(
-        size, (f"allow:*{'a' * 150}{word}{'a' * 150}" for word in words(3))
-    ),
+    "only user-agent lines": repeated("user-agent: scrapy", ""),
+    "only short user-agent lines": repeated("user-agent:a", ""),
+    "user-agent lines with notes between": repeated("user-agent: scrapy\nx:y\nz", ""),
+    "user-agents within lines": repeated("x " + "user-agent: scrapy " * 800, ""),
+    "star rules, equal": repeated("disallow: /*a*b*c*d$"),
+    "star rules, distinct": worded("disallow: /*{}*x$", list(words(4))),
+    "star rules of three letters": worded("allow:*{}*{}", shuffled(3), ("pq", "aab", "zz")),
+    "star rules of two letters": worded("allow:*{}*{}*{}", *map(list, map(words, (2, 2, 1)))),
+    "star rules of one letter": worded("allow:*{}*{}*{}*{}*1", *[LETTERS] * 4),
+    "star rules of many parts": worded("allow:*" + "ab*ba*aa*" * 12 + "{}", list(words(4))),
+    "star rules of long parts": worded(f"allow:*{'a' * 45}{{}}{'a' * 45}", list(words(3))),
+    "star rules of very long parts": worded(f"allow:*{'a' * 150}{{}}{'a' * 150}", list(words(3))),
     "star rules of parts of every length": lambda size: fill(
         size, (f"allow:*{'a' * i}*{'a' * i}b" for i in range(1, 1000))
     ),
-    "star rules of parts that take long to find": lambda size: fill(
-        size, (f"allow:*{'a' * (230 + i // 20)}b{'a' * (18 + i % 20)}" for i in range(size))
+    "star rules of parts that take long to find": of_lengths(
+        lambda i: f"allow:*{'a' * (230 + i // 20)}b{'a' * (18 + i % 20)}"
     ),
     "star rules of such parts, few": lambda size: fill(
         size, (f"allow:*{'a' * (1_220 + i // 16)}b{'a' * (i % 16)}" for i in range(255))
     ),
     "star rules of random parts": random_stars,
-    "short star rules, carriage returns": lambda size: fill(
-        size, (f"allow://*{i}\r" for i in range(size))
-    ).replace(b"\r\n", b"\r"),
-    "short star rules, bars": lambda size: fill(size, (f"allow:*|{i:x}" for i in range(size))),
-    "short star rules, bars and NULs": lambda size: fill(
-        size, (f"Allow /*|/*|{i}\0" for i in range(size))
+    "short star rules, carriage returns": lambda size: numbered("allow://*{}\r")(size).replace(
+        b"\r\n", b"\r"
     ),
-    "star rules of an escape": lambda size: fill(size, (f"allow:*%2f{i:x}" for i in range(size))),
-    "star rules of escapes alone": lambda size: fill(
-        size, (f"allow:{'*' * i}%2f" for i in range(1, size))
-    ),
-    "stars between escapes": lambda size: fill(
-        size, (f"allow:/{'*%2f' * 4_000}{i}" for i in range(size))
-    ),
-    "stars between escapes, few": lambda size: fill(
-        size, (f"allow:/{'*%2f' * 500}{i}" for i in range(size))
-    ),
-    "escapes in queries": lambda size: fill(
-        size, (f"allow:/?{'%2f' * 5}{i:x}" for i in range(size))
-    ),
-    "stars alone": lambda size: fill(size, (f"disallow: /{'*' * 600}{i}" for i in range(size))),
-    "stars between letters": lambda size: fill(
-        size, (f"allow:/{'a*' * 300}{i}" for i in range(size))
-    ),
-    "nested prefixes": nested,
+    "short star rules, bars": numbered("allow:*|{:x}"),
+    "short star rules, bars and NULs": numbered("Allow /*|/*|{}\0"),
+    "star rules of an escape": numbered("allow:*%2f{:x}"),
+    "star rules of escapes alone": of_lengths(lambda i: f"allow:{'*' * i}%2f", 1),
+    "stars between escapes": numbered(f"allow:/{'*%2f' * 4_000}{{}}"),
+    "stars between escapes, few": numbered(f"allow:/{'*%2f' * 500}{{}}"),
+    "escapes in queries": numbered(f"allow:/?{'%2f' * 5}{{:x}}"),
+    "stars alone": numbered(f"disallow: /{'*' * 600}{{}}"),
+    "stars between letters": numbered(f"allow:/{'a*' * 300}{{}}"),
+    "nested prefixes": of_lengths(lambda i: f"disallow: /{'a' * i}"),
     "nested prefixes, shuffled": nested_shuffled,
-    "nested prefixes with stars": lambda size: fill(
-        size, (f"disallow: /{'a' * i}{'*' * (i % 3)}" for i in range(size))
-    ),
-    "stars at the end": lambda size: fill(
-        size, (f"allow:/{i}{'*' * (5 + i % 300)}" for i in range(size))
-    ),
-    "anchored": lambda size: fill(size, (f"allow:/{i:x}$" for i in range(size))),
-    "long literals": lambda size: fill(
-        size, (f"disallow: /a{i:03}{'x' * 1_999}" for i in range(size))
-    ),
+    "nested prefixes with stars": of_lengths(lambda i: f"disallow: /{'a' * i}{'*' * (i % 3)}"),
+    "stars at the end": of_lengths(lambda i: f"allow:/{i}{'*' * (5 + i % 300)}"),
+    "anchored": numbered("allow:/{:x}$"),
+    "long literals": numbered(f"disallow: /a{{:03}}{'x' * 1_999}"),
     "one endless line": lambda size: b"user-agent: *\ndisallow: /" + b"a" * (size - 25),
     "one endless comment": lambda size: b"#" * size,
-    "short comments": lambda size: fill(size, itertools.repeat("#")),
-    "rules with comments": lambda size: fill(size, itertools.repeat("allow:/#")),
-    "long lines": lambda size: fill(size, itertools.repeat("disallow: /" + "a" * 16_700)),
+    "short comments": repeated("#"),
+    "rules with comments": repeated("allow:/#"),
+    "long lines": repeated("disallow: /" + "a" * 16_700),
     "only line ends": lambda size: b"\n" * size,
     "only carriage returns": lambda size: b"\r" * size,
     "only colons": lambda size: b":" * size,
@@ -152,48 +129,40 @@ FILES = {
     "lines of NUL": lambda size: b"\0\n" * (size // 2),
     "only spaces": lambda size: b" " * size,
     "spaces before user-agents": lambda size: (b" " * 500 + b"user-agent\n") * (size // 511),
-    "lines of two words": lambda size: fill(size, (f"disallow /{i}" for i in itertools.count())),
-    "lines of two letters": lambda size: fill(size, map("".join, itertools.cycle(words(2)))),
-    "shortest rules": lambda size: fill(size, (f"allow:/{i:x}" for i in range(size))),
-    "empty rules": lambda size: fill(size, itertools.repeat("allow:")),
-    "unknown fields": lambda size: fill(size, (f"{i:x}:" for i in range(size))),
-    "sitemaps": lambda size: fill(size, (f"sitemap:{i:x}" for i in range(size))),
-    "escapes": lambda size: fill(size, (f"allow:/{'%41' * 5}{i:x}" for i in range(size))),
-    "reserved escapes": lambda size: fill(size, (f"allow:/{'%2f' * 5}{i:x}" for i in range(size))),
-    "only percents": lambda size: fill(size, itertools.repeat("allow:/" + "%" * 1000)),
+    "lines of two words": numbered("disallow /{}"),
+    "lines of two letters": lambda size: fill(size, itertools.cycle(words(2))),
+    "shortest rules": numbered("allow:/{:x}"),
+    "empty rules": repeated("allow:"),
+    "unknown fields": numbered("{:x}:"),
+    "sitemaps": numbered("sitemap:{:x}"),
+    "escapes": numbered(f"allow:/{'%41' * 5}{{:x}}"),
+    "reserved escapes": numbered(f"allow:/{'%2f' * 5}{{:x}}"),
+    "only percents": repeated("allow:/" + "%" * 1000),
     "bytes above ASCII": lambda size: (
         b"user-agent: *\n" + b"".join(b"allow:/\xff\xfe%d\n" % i for i in range(size // 17))
     ),
     "only bytes above ASCII": lambda size: b"user-agent: *\ndisallow: /" + b"\xff" * (size - 25),
-    "dollars": lambda size: fill(size, itertools.repeat("allow:/" + "$" * 1000)),
-    "index files": lambda size: fill(size, (f"allow:/{i:x}/index.htm" for i in range(size))),
-    "one rule's beginning a line": lambda size: fill(size, itertools.repeat("disa")),
+    "dollars": repeated("allow:/" + "$" * 1000),
+    "index files": numbered("allow:/{:x}/index.htm"),
+    "one rule's beginning a line": repeated("disa"),
     "such lines between user-agents": lambda size: (
-        fill(size - 13, itertools.repeat("disa"), "useragent:*\n") + b"useragentx:*\n"
+        repeated("disa", "useragent:*\n")(size - 13) + b"useragentx:*\n"
     ),
-    "blocks of such lines": lambda size: fill(
-        size, itertools.repeat("user-agent:*\n" + "\n".join(["disa"] * 200))
-    ),
-    "fields without a value": lambda size: fill(size, itertools.repeat("allow")),
-    "fields of two words and of one": lambda size: fill(
-        size, itertools.repeat("useragent *\nallow ")
-    ),
-    "words, vertical tabs between": lambda size: fill(
-        size, itertools.repeat("allow " + "a\v" * 1_000 + " b")
-    ),
+    "blocks of such lines": repeated("user-agent:*\n" + "\n".join(["disa"] * 200)),
+    "fields without a value": repeated("allow"),
+    "fields of two words and of one": repeated("useragent *\nallow "),
+    "words, vertical tabs between": repeated("allow " + "a\v" * 1_000 + " b"),
     "dollars and bytes above ASCII": lambda size: (
         b"user-agent: *\n" + (b"allow:/" + b"$\xff" * 1_000 + b"\n") * (size // 2_008)
     ),
     "such short lines": lambda size: b"user-agent: *\n" + b"allow:\xff$\n" * (size // 9),
-    "escapes and slashes": lambda size: fill(size, itertools.repeat("allow:" + "/%41" * 500)),
+    "escapes and slashes": repeated("allow:" + "/%41" * 500),
     "one escape, and percents": lambda size: (
-        fill(size, itertools.repeat("allow:/" + "%" * 1_000)) + b"allow:/%41"
+        repeated("allow:/" + "%" * 1_000)(size) + b"allow:/%41"
     ),
-    "lines of a letter": lambda size: fill(size, itertools.repeat("a")),
-    "star rules that nearly match": lambda size: fill(
-        size, ("allow:*!**" + word for word in shuffled(3))
-    ),
-    "HTML": lambda size: fill(size, itertools.repeat('  <p class="x">some: text</p>')),
+    "lines of a letter": repeated("a"),
+    "star rules that nearly match": worded("allow:*!**{}", shuffled(3)),
+    "HTML": repeated('  <p class="x">some: text</p>'),
 }
 
 

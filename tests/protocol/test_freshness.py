@@ -54,12 +54,6 @@ def test_no_answer_lives_longer_than_the_longest_life():
     assert freshness_lifetime(None, None, ttl=7 * DAY, ttl_min=600.0, ttl_max=DAY) == DAY
 
 
-@pytest.mark.spec("F-11")
-@given(st.one_of(st.none(), st.text()), st.one_of(st.none(), st.text()))
-def test_any_header_keeps_within_the_bounds(cache_control, age):
-    assert 600.0 <= fresh(cache_control, age) <= DAY
-
-
 def test_seconds_are_ascii_digits():
     assert delta_seconds(" 12 ") == 12
     assert delta_seconds("1.5") is None
@@ -94,13 +88,8 @@ def test_rfc9110_retry_after_in_seconds_or_as_a_date(value, seconds):
     assert retry_after(value, NOW) == seconds
 
 
-@given(st.text())
-def test_any_retry_after_can_be_read(value):
-    seconds = retry_after(value, NOW)
-    assert seconds is None or seconds >= 0
-
-
-@given(values, values, st.floats(0, 2**33))
+@pytest.mark.spec("F-11")
+@given(st.one_of(values, st.text()), st.one_of(st.none(), values), st.floats(0, 2**33))
 def test_any_header_gives_a_time_within_the_bounds(first, second, now):
     assert 600 <= fresh(first, second) <= DAY
     after = retry_after(first, now)

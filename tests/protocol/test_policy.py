@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.outcome import (
-    Available,
-    Evidence,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Grant, Policy
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
@@ -24,6 +20,7 @@ FILE = SiteFile.from_key(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0
+AT = START - DAY
 
 
 def available(at, body=b"User-agent: *\nDisallow: /x", **headers):
@@ -38,11 +35,19 @@ def unreachable(at, status=500, **headers):
     return Unreachable(Evidence(at, URL, status, **headers))
 
 
+def ended_with(*outcomes, policy=Policy(), jitter=0.0):  # noqa: B008 - immutable
+    """The record after fetches that ended so, one after the other."""
+    record = None
+    for outcome in outcomes:
+        record = policy.record_after(record, FILE, outcome, jitter=jitter)
+    return record
+
+
 class Months:
     """Time goes by; every fetch that is due is made, and ends as the site then is."""
 
-    def __init__(self, policy=None):
-        self.policy = policy or Policy()
+    def __init__(self, **policy):
+        self.policy = Policy(**policy)
         self.record = None
         self.fetches = []
 
@@ -61,18 +66,21 @@ class Months:
         return grants
 
 
-@pytest.mark.spec("F-5")
-def test_unavailable_means_no_restrictions():
-    months = Months()
-    assert months.go(START, START + DAY, HOUR, unavailable) == [Grant.ALL]
-    assert months.policy.access(months.record, START).reason is Reason.UNAVAILABLE
-
-
-@pytest.mark.spec("F-6")
-def test_unreachable_means_nothing_for_now():
-    months = Months()
-    assert months.go(START, START + DAY, MINUTE, unreachable) == [Grant.NONE]
-    assert months.policy.access(months.record, START).reason is Reason.UNREACHABLE
+@pytest.mark.spec("F-5", "F-6")
+@pytest.mark.rfc9309("2.4")
+@pytest.mark.parametrize(
+    ("site", "grant", "reason"),
+    [
+        (unavailable, Grant.ALL, Reason.UNAVAILABLE),
+        (unreachable, Grant.NONE, Reason.UNREACHABLE),
+        (available, Grant.RULES, Reason.RULE),
+    ],
+)
+@pytest.mark.parametrize("stale_after", [0.0, 30 * DAY])
+def test_a_day_without_a_copy(site, grant, reason, stale_after):
+    months = Months(unreachable_stale_after=stale_after)
+    assert months.go(START, START + DAY, MINUTE, site) == [grant]
+    assert months.policy.access(months.record, START).reason is reason
 
 
 @pytest.mark.spec("F-8")
@@ -114,21 +122,15 @@ def test_a_404_leaves_no_copy_to_fall_back_on():
 
 @pytest.mark.rfc9309("2.4")
 def test_with_stale_after_0_the_copy_is_used_at_once():
-    months = Months(Policy(unreachable_stale_after=0.0))
+    months = Months(unreachable_stale_after=0.0)
     months.go(START, START + HOUR, HOUR, available)
     assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [Grant.RULES]
-
-
-@pytest.mark.rfc9309("2.4")
-def test_without_a_copy_stale_after_0_changes_nothing():
-    months = Months(Policy(unreachable_stale_after=0.0))
-    assert months.go(START, START + DAY, HOUR, unreachable) == [Grant.NONE]
 
 
 @pytest.mark.spec("F-8")
 def test_the_turn_comes_between_two_tries():
     policy = Policy(unreachable_allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
-    record = policy.record_after(None, FILE, unreachable(START), jitter=0.0)
+    record = ended_with(unreachable(START), policy=policy)
     before = policy.access(record, START + 999)
     assert (before.grant, before.end) == (Grant.NONE, START + 1_000)
     after = policy.access(record, START + 1_000)
@@ -143,33 +145,21 @@ def test_the_turn_comes_between_two_tries():
 )
 def test_a_month_of_refreshes(cache_control, fetches):
     months = Months()
-    months.go(
-        START,
-        START + 31 * DAY,
-        HOUR,
-        lambda now: available(now, cache_control=cache_control),
-    )
+    site = partial(available, cache_control=cache_control)
+    months.go(START, START + 31 * DAY, HOUR, site)
     assert len(months.fetches) == fetches
 
 
 @pytest.mark.spec("F-11")
-def test_an_expired_copy_is_due():
-    policy = Policy()
-    record = policy.record_after(None, FILE, available(START), jitter=0.0)
-    assert not policy.is_due(record, START)
-    assert not policy.is_due(record, START + DAY - 1)
-    assert policy.is_due(record, START + DAY)
-    assert policy.is_due(None, START)
-
-
-@pytest.mark.spec("F-11")
-def test_a_404_expires_like_any_answer():
-    policy = Policy()
-    record = policy.record_after(
-        None, FILE, unavailable(START, cache_control="max-age=3600"), jitter=0.0
-    )
-    assert not policy.is_due(record, START + HOUR - 1)
-    assert policy.is_due(record, START + HOUR)
+@pytest.mark.parametrize(
+    ("outcome", "expires"),
+    [(available(START), DAY), (unavailable(START, cache_control="max-age=3600"), HOUR)],
+)
+def test_what_has_expired_is_due(outcome, expires):
+    record = ended_with(outcome)
+    due = {at: Policy().is_due(record, START + at) for at in (-1, 0, expires - 1, expires)}
+    assert due == {-1: True, 0: False, expires - 1: False, expires: True}  # -1: a clock set back
+    assert Policy().is_due(None, START)
 
 
 def retries(policy, statuses, *, jitter=0.0, **headers):
@@ -186,52 +176,33 @@ def retries(policy, statuses, *, jitter=0.0, **headers):
 
 
 @pytest.mark.spec("F-7")
-def test_retries_double_up_to_the_longest():
-    assert retries(Policy(), [500] * 11) == [
-        10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600,
-    ]  # fmt: skip
-
-
-@pytest.mark.spec("F-7")
-def test_a_503_is_asked_again_more_often():
-    assert retries(Policy(), [503] * 4) == [5, 10, 20, 40]
-
-
-def test_jitter_only_adds():
-    assert retries(Policy(), [500] * 3, jitter=1.0) == [12.5, 25, 50]
-    assert retries(Policy(), [500] * 12, jitter=1.0)[-1] == 3600
-
-
-@pytest.mark.spec("F-7")
 @pytest.mark.parametrize(
-    ("value", "delay"),
-    [("120", 120), ("0", 10), ("3", 10), ("86400", 3600), ("soon", 10)],
+    ("status", "jitter", "headers", "delays"),
+    [
+        (500, 0.0, {}, [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]),
+        (503, 0.0, {}, [5, 10, 20, 40]),
+        (500, 1.0, {}, [12.5, 25, 50, 100, 200, 400, 800, 1600, 3200, 3600, 3600]),
+        (429, 0.0, {"retry_after": "120"}, [120]),
+        (429, 0.0, {"retry_after": "0"}, [10]),
+        (429, 0.0, {"retry_after": "3"}, [10]),
+        (429, 0.0, {"retry_after": "86400"}, [3600]),
+        (429, 0.0, {"retry_after": "soon"}, [10]),
+    ],
 )
-def test_retry_after_within_the_bounds(value, delay):
-    assert retries(Policy(), [429], retry_after=value) == [delay]
+def test_when_it_is_tried_again(status, jitter, headers, delays):
+    assert retries(Policy(), [status] * len(delays), jitter=jitter, **headers) == delays
 
 
 def test_after_an_answer_the_retries_begin_anew():
-    policy = Policy()
-    record = policy.record_after(None, FILE, unreachable(START), jitter=0.0)
-    record = policy.record_after(record, FILE, unreachable(START + 10), jitter=0.0)
+    failed = [unreachable(START), unreachable(START + 10)]
+    record = ended_with(*failed)
     assert (record.tries, record.unreachable_since) == (2, START)
-    record = policy.record_after(record, FILE, available(START + 40), jitter=0.0)
+    record = ended_with(*failed, available(START + 40))
     assert (record.tries, record.unreachable_since, record.next_try) == (0, None, None)
 
 
 def test_tries_without_end_do_not_overflow():
-    policy = Policy()
-    record = None
-    for _ in range(2_000):
-        record = policy.record_after(record, FILE, unreachable(START), jitter=1.0)
-    assert record.next_try == START + 3600
-
-
-def test_a_clock_set_back_makes_an_answer_void():
-    policy = Policy()
-    record = policy.record_after(None, FILE, available(START), jitter=0.0)
-    assert policy.is_due(record, START - 1)
+    assert ended_with(*[unreachable(START)] * 2_000, jitter=1.0).next_try == START + 3600
 
 
 @pytest.mark.parametrize(
@@ -249,13 +220,12 @@ def test_a_clock_set_back_makes_an_answer_void():
     ],
 )
 def test_what_was_stored_with_narrower_bounds_is_due(outcome, policy, is_due):
-    record = policy.record_after(None, FILE, outcome, jitter=0.0)
-    assert policy.is_due(record, START) is is_due
+    assert policy.is_due(ended_with(outcome, policy=policy), START) is is_due
 
 
 def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
     narrow, wide = Policy(max_size=9, unreachable_stale_after=0.0), Policy()
-    record = narrow.record_after(None, FILE, available(START, size=9, truncated=True), jitter=0.0)
+    record = ended_with(available(START, size=9, truncated=True), policy=narrow)
     for at in range(int(START), int(START + 90 * DAY), int(DAY)):
         record = narrow.record_after(record, FILE, unreachable(at), jitter=0.0)
         assert narrow.access(record, at).grant is Grant.RULES
@@ -265,8 +235,7 @@ def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
 
 
 def test_what_would_fail_alike_in_this_process_is_not_tried_again():
-    outcome = replace(unreachable(START), of_origin=False, permanent=True)
-    record = Policy().record_after(None, FILE, outcome, jitter=0.0)
+    record = ended_with(replace(unreachable(START), of_origin=False, permanent=True))
     assert record.next_try is None
     for at in (START, START + 90 * DAY):
         assert not Policy().is_due(record, at)
@@ -277,10 +246,7 @@ def test_what_would_fail_alike_in_this_process_is_not_tried_again():
 
 def failed_at(policy, *times):
     """The record of an origin whose every try has failed."""
-    record = None
-    for at in times:
-        record = policy.record_after(record, FILE, unreachable(at, 503), jitter=0.0)
-    return record
+    return ended_with(*(unreachable(at, 503) for at in times), policy=policy)
 
 
 CLOCKS = [
@@ -319,10 +285,8 @@ def test_unreachable_time_is_counted_between_tries(times, counted, opens):
 
 
 def test_unreachable_time_begins_anew_after_an_answer():
-    policy = Policy()
-    record = failed_at(policy, START, START + DAY)
-    record = policy.record_after(record, FILE, available(START + 2 * DAY), jitter=0.0)
-    record = policy.record_after(record, FILE, unreachable(START + 5 * DAY), jitter=0.0)
+    failed = [unreachable(START + n * DAY) for n in (0, 1, 5)]
+    record = ended_with(*failed[:2], available(START + 2 * DAY), failed[2])
     assert (record.unreachable_for, record.unreachable_since) == (0.0, START + 5 * DAY)
 
 
@@ -332,16 +296,9 @@ def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
         Unreachable(Evidence(START + n * DAY, URL, error="proxy"), of_origin=False)
         for n in range(70)
     ]
-    for before in (
-        None,
-        available(START - DAY),
-        unavailable(START - DAY),
-        unreachable(START - DAY),
-    ):
-        first = record = None
-        if before is not None:
-            first = record = policy.record_after(None, FILE, before, jitter=0.0)
-        for tries, outcome in enumerate(on_route, 1 + (isinstance(before, Unreachable))):
+    for before in ([], [available(AT)], [unavailable(AT)], [unreachable(AT)]):
+        first = record = ended_with(*before, policy=policy)
+        for tries, outcome in enumerate(on_route, 1 + (before == [unreachable(AT)])):
             record = policy.record_after(record, FILE, outcome, jitter=0.0)
             assert (record.unreachable_for, record.tries, record.of_origin) == (0.0, tries, False)
             assert record.copy == (None if first is None else first.copy)
@@ -394,10 +351,8 @@ def test_regular_tries_open_when_the_time_has_come(gaps, later):
 
 
 def test_a_next_try_from_elsewhere_is_bounded():
-    policy = Policy()
-    record = policy.record_after(None, FILE, unreachable(START), jitter=0.0)
     other = Policy(retry_delay_max=5.0, retry_delay=5.0)
-    assert other.is_due(record, START + 5)
+    assert other.is_due(ended_with(unreachable(START)), START + 5)
 
 
 outcomes = st.one_of(
@@ -415,9 +370,7 @@ outcomes = st.one_of(
 @given(st.lists(outcomes, min_size=1), st.floats(0, 1), st.floats(0, 200 * DAY))
 def test_every_outcome_on_every_record(history, jitter, later):
     policy = Policy()
-    record = None
-    for outcome in history:
-        record = policy.record_after(record, FILE, outcome, jitter=jitter)
+    record = ended_with(*history, jitter=jitter)
     last = history[-1]
     now = last.evidence.at + later
     access = policy.access(record, now)
@@ -449,13 +402,11 @@ def test_every_outcome_on_every_record(history, jitter, later):
 )
 def test_a_crawl_tries_once_what_was_unreachable_before_it_began(began, later, headers, due):
     policy = Policy(retry_delay=2 * MINUTE, retry_delay_max=DAY)
-    record = None
-    for _ in range(12):  # until the next try is hours off
-        record = policy.record_after(record, FILE, unreachable(START, **headers), jitter=0.0)
+    # The next try is hours off.
+    record = ended_with(*[unreachable(START, **headers)] * 12, policy=policy)
     assert not policy.is_due(record, START + later)
     assert policy.is_due(record, START + later, START + began) is due
 
 
 def test_what_could_be_read_is_not_asked_for_again_by_every_crawl():
-    record = Policy().record_after(None, FILE, available(START), jitter=0.0)
-    assert not Policy().is_due(record, START + HOUR, START + HOUR)
+    assert not Policy().is_due(ended_with(available(START)), START + HOUR, START + HOUR)
