@@ -33,13 +33,7 @@ RECORDS = [
     Record(FILE, Unavailable(Evidence(1.0, URL, 404))),
     Record(FILE, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 6.0, 2, 20.0),
     Record(
-        FILE,
-        Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")),
-        None,
-        3.0,
-        0.0,
-        1,
-        9.5,
+        FILE, Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")), None, 3.0, 0.0, 1, 9.5
     ),
 ]
 
