@@ -122,22 +122,16 @@ def test_other_references_stay():
     )
 
 
-HTML = {
-    b"<html>": True,
-    b"<HTML lang=en>": True,
-    b"\xef\xbb\xbf\r\n <!DocType HTML>": True,
-    b"<!doctype html PUBLIC": True,
-    b"": False,
-    b"User-agent: *\n# <html>": False,
-    b"<htmlx>": False,
-    b"<!doctype xml>": False,
-    b"<!-- a --><p>": False,
-}
-
-
-@pytest.mark.parametrize("text", HTML)
-def test_html_is_known_by_its_beginning(text):
-    assert is_html(text) == HTML[text]
+def test_html_is_known_by_its_beginning():
+    pages = [
+        b"<html>",
+        b"<HTML lang=en>",
+        b"\xef\xbb\xbf\r\n <!DocType HTML>",
+        b"<!doctype html PUBLIC",
+    ]
+    assert all(map(is_html, pages))
+    others = [b"", b"User-agent: *\n# <html>", b"<htmlx>", b"<!doctype xml>", b"<!-- a --><p>"]
+    assert not any(map(is_html, others))
 
 
 def test_a_hostile_page_costs_no_more_than_its_length():

@@ -11,25 +11,10 @@ from scrapy_rep.protocol.product_tokens import (
 
 
 @pytest.mark.rfc9309("2.2.1")
-@pytest.mark.parametrize(
-    ("token", "valid"),
-    [
-        ("googlebot", True),
-        ("Googlebot-News", True),
-        ("foo_bot", True),
-        ("-", True),
-        ("", False),
-        ("*", False),
-        ("bot2", False),
-        ("my.bot", False),
-        ("foo bar", False),
-        ("foo/1.0", False),
-        ("bät", False),
-        ("foo\n", False),
-    ],
-)
-def test_product_token(token, valid):
-    assert is_product_token(token) is valid
+def test_product_token():
+    assert all(map(is_product_token, ["googlebot", "Googlebot-News", "foo_bot", "-"]))
+    others = ["", "*", "bot2", "my.bot", "foo bar", "foo/1.0", "bät", "foo\n"]
+    assert not any(map(is_product_token, others))
 
 
 @pytest.mark.parametrize(
@@ -68,17 +53,20 @@ def test_a_setting_whose_names_would_be_cut_or_lost_is_refused(value):
         tokens_of_setting(value)
 
 
-def test_what_is_no_part_of_a_name_is_dropped_as_it_is_of_a_user_agent_line():
-    assert tokens_of_name("mybot*") == ("mybot",)
-    assert tokens_of_name("mybot™") == ("mybot",)
-    assert tokens_of_name("008") == ("008",)
-    assert tokens_of_name("mybot/1 (x)") == ("mybot",)
-    assert tokens_of_name("*") == ()
-
-
-def test_a_name_is_not_cut_within_its_letters():
-    assert tokens_of_name("jävla-fanbot") == ("jävla-fanbot",)
-    assert tokens_of_name("över.bot2*") == ("över.bot2",)
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("mybot*", ("mybot",)),
+        ("mybot™", ("mybot",)),
+        ("008", ("008",)),
+        ("mybot/1 (x)", ("mybot",)),
+        ("*", ()),
+        ("jävla-fanbot", ("jävla-fanbot",)),
+        ("över.bot2*", ("över.bot2",)),
+    ],
+)
+def test_tokens_of_name(name, tokens):
+    assert tokens_of_name(name) == tokens
 
 
 GOOGLEBOT_MOBILE = (

@@ -135,15 +135,6 @@ def test_a_url_is_split_into_its_origin_and_its_target(url):
     assert split == (None if origin is None else (origin, target_of(url)))
 
 
-def test_a_usual_url_is_split_in_one_pass():
-    for url in (
-        "http://example.com/",
-        "https://u@example.com:81/a?b=/c#d",
-        "ftp://example.com/e%20",
-    ):
-        assert split_url(url) == (origin_of(url), target_of(url))
-
-
 def test_an_invalid_escape_stays_as_it_is_beside_others():
     assert canonical_target("/%zz9%41%zz9") == "/%zz9A%zz9"
     assert canonical_patterns(b"/%zz9%41%zz9*$") == "/%zz9A%zz9*$"
