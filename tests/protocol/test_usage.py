@@ -26,6 +26,14 @@ def usage(*lines, path="/x", agent="*", tokens=("mybot",)):
     return RobotsTxt.parse(body).usage(URL + path, *tokens)
 
 
+def of(body, path="/x", *tokens):
+    return RobotsTxt.parse(body).usage(URL + path, *(tokens or ("mybot",)))
+
+
+def three(said):
+    return tuple(said.result(purpose) for purpose in ("search", "ai-input", "ai-training"))
+
+
 def content_usage(*values, path="/x"):
     return usage(*(f"Content-Usage: {value}" for value in values), path=path)
 
@@ -41,11 +49,7 @@ VECTORS = [
     (["train-ai=n", "/ai-ok/ train-ai=y"], "/ai-ok/t", {"train-ai": "y"}),
     (["train-ai=n", "/a/ search=y"], "/a/x", {"search": "y"}),
     (["train-ai=n", "/ train-ai=y"], "/x", {"train-ai": "y"}),
-    (
-        ["/b/ train-ai=y, search=y", "/b/ train-ai=n"],
-        "/b/x",
-        {"train-ai": "n", "search": "y"},
-    ),
+    (["/b/ train-ai=y, search=y", "/b/ train-ai=n"], "/b/x", {"train-ai": "n", "search": "y"}),
     (["/*.pdf$ train-ai=n", "search=y"], "/f/a.pdf", {"train-ai": "n"}),
     (["/*.pdf$ train-ai=n", "search=y"], "/f/a.pdf?x", {"search": "y"}),
     (["/blog/"], "/blog/x", {}),
@@ -58,7 +62,13 @@ VECTORS = [
     (["train-ai=n,"], "/x", {}),
     (["train-ai = n"], "/x", {}),
     (["train-ai=n;x=1, search=y"], "/x", {"train-ai": "n", "search": "y"}),
-]
+    # Paths are equal in canonical form; different paths of equal length all hold.
+    (["/%62/ train-ai=y", "/b/ train-ai=n, search=y"], "/b/x", {"train-ai": "n", "search": "y"}),
+    (["/a*c train-ai=y", "/abc train-ai=n", "/*bc search=n"], "/abc", {"train-ai": "n", "search": "n"}),
+    (["/b* train-ai=n", "/b train-ai=y"], "/b", {"train-ai": "n"}),
+    (["/a*b train-ai=n"], "/x/ab", {}),
+    (["/a*b train-ai=n"], "/a/b", {"train-ai": "n"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("values", "path", "result"), VECTORS)
@@ -73,11 +83,60 @@ def test_a_disallowed_path_has_no_preferences():
     assert letters(usage(*lines, path="/ai-ok/t")) == {"train-ai": "y"}
 
 
-def test_nothing_is_inherited_from_everyone():
-    body = b"User-agent: mybot\nAllow: /\nUser-agent: *\nContent-Usage: train-ai=n\n"
-    robots = RobotsTxt.parse(body)
-    assert robots.usage(f"{URL}/x", "mybot").statements == ()
-    assert robots.usage(f"{URL}/x", "otherbot").value("train-ai") == "disallow"
+TWO_GROUPS = b"User-agent: mybot\nAllow: /\nUser-agent: *\nContent-Usage: train-ai=n\n"
+MERGED = (
+    b"User-agent: mybot\nContent-Usage: train-ai=y\nDisallow: /a\n"
+    b"User-agent: *\nContent-Usage: search=n\nDisallow: /b\n"
+    b"User-agent: MyBot/2\nContent-Usage: train-ai=n\nDisallow: /c\n"
+)
+BETWEEN = b"User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /private\n"
+MANAGED = (
+    b"User-agent: *\nContent-Signal: search=yes,ai-train=no\nAllow: /\n\n"
+    b"User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /admin\n"
+)
+OF_EACH = (
+    b"Content-Signal: ai-train=no\n"
+    b"User-agent: a\nContent-Signal: ai-train=yes\nAllow: /\n"
+    b"User-agent: b\nAllow: /\nUser-agent: *\nAllow: /\n"
+)
+BEHIND = b"User-agent: *\nAllow: /\nUser-agent: a\nDisallow: /z\n\nContent-Signal: ai-train=no\n"
+LINE = b"Content-Usage: train-ai=y\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens", "lines", "training"),
+    [
+        # Nothing is inherited from everyone.
+        (TWO_GROUPS, ["mybot"], [], "unknown"),
+        (TWO_GROUPS, ["otherbot"], [4], "disallow"),
+        (MERGED, ["mybot-images", "mybot"], [2, 8], "disallow"),
+        # A line between User-agent lines is for all of them.
+        (BETWEEN, ["a"], [2], "disallow"),
+        (BETWEEN, ["b"], [2], "disallow"),
+        # A managed block is a second group of everyone.
+        (MANAGED, ["mybot"], [2, 2], "disallow"),
+        # Signals are those of the own group, or those above all groups.
+        (OF_EACH, ["a"], [3], "allow"),
+        (OF_EACH, ["b"], [1], "disallow"),
+        (OF_EACH, ["c"], [1], "disallow"),
+        (b"Content-Signal: ai-train=no", ["a"], [1], "disallow"),
+        (b"Content-Signal: ai-train=no\nUser-agent: a\nDisallow: /", ["b"], [1], "disallow"),
+        # Other lines above all groups are nobody's.
+        (b"Content-Usage: train-ai=n\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
+        (b"DisallowAITraining: /\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
+        # Signals behind a blank line are those of the group above.
+        (BEHIND, ["a"], [6], "disallow"),
+        (BEHIND, ["b"], [], "unknown"),
+        (b"User-agent: *\nDisallow: /\n", ["mybot"], [], "unknown"),
+        # Of more lines than are read, all are a disallow.
+        (b"User-agent: *\n" + LINE * 1_300, ["a"], [2], "allow"),
+        (b"User-agent: *\n" + LINE * 1_350, ["a"], [None] * 3, "disallow"),
+    ],
+)
+def test_whose_a_line_is(body, tokens, lines, training):
+    said = of(body, "/x", *tokens)
+    assert [statement.line for statement in said.statements] == lines
+    assert said.result("ai-training") == training
 
 
 @pytest.mark.parametrize(
@@ -144,43 +203,9 @@ def test_what_says_nothing(line):
 
 def test_a_path_that_is_no_utf_8():
     body = b"User-agent: *\nContent-Usage: /\xff train-ai=n\n"
-    said = RobotsTxt.parse(body).usage(f"{URL}/%FF", "mybot")
+    said = of(body, "/%FF")
     assert said.value("train-ai") == "disallow"
     assert said.statements[0].raw == "/\\xff train-ai=n"
-
-
-def test_equal_paths_are_equal_in_canonical_form():
-    values = ["/%62/ train-ai=y", "/b/ train-ai=n, search=y"]
-    assert letters(content_usage(*values, path="/b/x")) == {"train-ai": "n", "search": "y"}
-
-
-def test_different_paths_of_equal_length_all_hold():
-    values = ["/a*c train-ai=y", "/abc train-ai=n", "/*bc search=n"]
-    for order in (values, values[::-1]):
-        assert letters(content_usage(*order, path="/abc")) == {"train-ai": "n", "search": "n"}
-
-
-def test_a_path_that_ends_in_a_wildcard_is_longer():
-    assert letters(content_usage("/b* train-ai=n", "/b train-ai=y", path="/b")) == {"train-ai": "n"}
-
-
-def test_groups_of_one_token_are_merged():
-    body = (
-        b"User-agent: mybot\nContent-Usage: train-ai=y\nDisallow: /a\n"
-        b"User-agent: *\nContent-Usage: search=n\nDisallow: /b\n"
-        b"User-agent: MyBot/2\nContent-Usage: train-ai=n\nDisallow: /c\n"
-    )
-    said = RobotsTxt.parse(body).usage(f"{URL}/x", "mybot-images", "mybot")
-    assert letters(said) == {"train-ai": "n"}
-    assert [statement.line for statement in said.statements] == [2, 8]
-
-
-def test_a_line_between_user_agent_lines_is_for_all_of_them():
-    body = b"User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /private\n"
-    robots = RobotsTxt.parse(body)
-    for token in "ab":
-        assert robots.usage(f"{URL}/x", token).value("train-ai") == "disallow"
-        assert not robots.verdict(f"{URL}/private", token).allowed
 
 
 def test_statements_tell_where_they_come_from():
@@ -215,17 +240,8 @@ def test_a_statement_of_which_nothing_can_be_read_is_kept_as_written(value):
 @pytest.mark.parametrize("field", ["Content-Signal", "content-signals"])
 def test_content_signal(lines, path, results, field):
     said = usage(*(f"{field}: {line}" for line in lines), path=path)
-    assert tuple(said.result(p) for p in ("search", "ai-input", "ai-training")) == results
+    assert three(said) == results
     assert said.value("search") == "unknown"  # of Content-Usage that is
-
-
-def test_a_managed_block_is_a_second_group_of_everyone():
-    body = (
-        b"User-agent: *\nContent-Signal: search=yes,ai-train=no\nAllow: /\n\n"
-        b"User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /admin\n"
-    )
-    assert RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").result("ai-training") == "disallow"
-    assert not RobotsTxt.parse(body).verdict(f"{URL}/admin", "mybot").allowed
 
 
 @pytest.mark.parametrize(
@@ -246,46 +262,16 @@ def test_a_managed_block_is_a_second_group_of_everyone():
 def test_a_no_before_the_first_group_is_for_all_without_signals(
     outside, inside, path, results, field, agent
 ):
-    body = "\n".join(
-        [
-            *(f"{field}: {value}" for value in outside),
-            f"User-agent: {agent}",
-            *(f"{field}: {value}" for value in inside),
-            "Allow: /",
-        ]
+    above, within = (
+        "".join(f"{field}: {value}\n" for value in values) for values in (outside, inside)
     )
-    said = RobotsTxt.parse(body.encode()).usage(URL + path, "mybot")
-    assert tuple(said.result(p) for p in ("search", "ai-input", "ai-training")) == results
-
-
-def test_each_crawler_has_the_signals_of_its_own_group_or_those_before_all_groups():
-    body = (
-        b"Content-Signal: ai-train=no\n"
-        b"User-agent: a\nContent-Signal: ai-train=yes\nAllow: /\n"
-        b"User-agent: b\nAllow: /\nUser-agent: *\nAllow: /\n"
-    )
-    robots = RobotsTxt.parse(body)
-    results = {token: robots.usage(URL, token).result("ai-training") for token in "abc"}
-    assert results == {"a": "allow", "b": "disallow", "c": "disallow"}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"Content-Signal: ai-train=no", b"Content-Signal: ai-train=no\nUser-agent: a\nDisallow: /"],
-)
-def test_a_no_before_the_first_group_is_for_crawlers_without_a_group(body):
-    assert RobotsTxt.parse(body).usage(URL, "mybot").result("ai-training") == "disallow"
-
-
-@pytest.mark.parametrize("line", ["Content-Usage: train-ai=n", "DisallowAITraining: /"])
-def test_other_lines_before_the_first_group_are_nobodys(line):
-    body = f"{line}\nUser-agent: *\nAllow: /\n".encode()
-    assert RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").statements == ()
+    body = f"{above}User-agent: {agent}\n{within}Allow: /"
+    assert three(of(body.encode(), path)) == results
 
 
 def test_that_a_no_before_the_first_group_counts_is_told_as_our_own_decision():
     body = b"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n"
-    (said,) = RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").statements
+    (said,) = of(body).statements
     assert (said.source, said.label, said.line) == ("content-signal", "ai-train", 1)
     assert said.place == "robots.txt above the first User-agent line"
     assert said.revision.startswith(REVISIONS["content-signal"])
@@ -295,17 +281,8 @@ def test_that_a_no_before_the_first_group_counts_is_told_as_our_own_decision():
 def test_more_lines_before_the_first_group_than_are_read_say_no():
     lines = b"Content-Signal: search=yes\n" * 1_300
     without, signals = b"User-agent: *\nAllow: /\n", b"User-agent: *\nContent-Signal: search=yes\n"
-    results = [
-        RobotsTxt.parse(lines + group).usage(URL, "a").result("tdm") for group in (without, signals)
-    ]
+    results = [of(lines + group).result("tdm") for group in (without, signals)]
     assert results == ["disallow", "unknown"]
-
-
-def test_signals_behind_a_blank_line_are_those_of_the_group_above():
-    body = b"User-agent: *\nAllow: /\nUser-agent: a\nDisallow: /z\n\nContent-Signal: ai-train=no\n"
-    robots = RobotsTxt.parse(body)
-    assert robots.usage(f"{URL}/x", "a").result("ai-training") == "disallow"
-    assert robots.usage(f"{URL}/x", "b").result("ai-training") == "unknown"
 
 
 def test_signals_in_a_header():
@@ -444,7 +421,7 @@ def test_licenses(token, uri, path):
 
 
 def test_a_file_with_a_license_and_no_group():
-    said = RobotsTxt.parse(b"license: https://a.example/1").usage(URL, "x")
+    said = of(b"license: https://a.example/1")
     assert [s.raw for s in said.statements] == ["https://a.example/1"]
 
 
@@ -502,8 +479,7 @@ def test_who_asks_for_a_license(header, asks):
 def test_tags_in_a_header(header, labels):
     said = content_usage("search=y").with_header("X-Robots-Tag", [header])
     assert [s.label for s in said.statements if s.source == "tags"] == labels
-    training = "disallow" if {"noai", "noml"} & set(labels) else "unknown"
-    assert said.result("ai-training") == training
+    assert said.result("ai-training") == ("disallow" if labels else "unknown")
 
 
 @pytest.mark.parametrize(
@@ -577,14 +553,8 @@ def test_of_more_text_than_is_read_all_is_disallowed(value):
 
 
 def test_elements_of_a_page_with_equal_names_are_read_together():
-    said = Usage(tokens=("MyBot",)).with_elements(
-        [
-            ("robots", "noimageai"),
-            ("keywords", "noml"),
-            (" Robots", "noai"),
-            ("tdm-reservation", "0"),
-        ]
-    )
+    elements = [("robots", "noimageai"), ("keywords", "noml"), (" Robots", "noai")]
+    said = Usage(tokens=("MyBot",)).with_elements([*elements, ("tdm-reservation", "0")])
     assert [s.label for s in said.statements] == ["noai", "noimageai", "tdm-reservation"]
     assert said.result("tdm") == "allow"
     # Names with blanks around them are no way to say more.
@@ -613,25 +583,12 @@ def test_what_is_told_of_a_page_is_bounded():
     assert usage.value("train-ai") == "disallow"
 
 
-def test_more_lines_than_are_read_say_no():
-    line = b"Content-Usage: train-ai=y\n"
-    few, many = (b"User-agent: *\n" + line * n for n in (1_300, 1_350))
-    assert RobotsTxt.parse(few).usage(URL, "a").value("train-ai") == "allow"
-    usage = RobotsTxt.parse(many).usage(URL, "a")
+def test_more_lines_than_are_read_disallow_all_purposes_of_all_sources():
+    usage = of(b"User-agent: *\n" + LINE * 1_350)
     assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
     assert usage.value("search") == "disallow"
     for source in ("content-usage", "content-signal", "disallowaitraining"):
         assert usage.from_sources([source]).result("tdm") == "disallow"
-
-
-def test_a_file_without_lines_about_use_says_nothing():
-    assert RobotsTxt.parse(b"User-agent: *\nDisallow: /\n").usage(URL, "mybot").statements == ()
-
-
-def test_a_path_with_a_star_begins_as_it_says():
-    line = "Content-Usage: /a*b train-ai=n"
-    assert usage(line, path="/x/ab").statements == ()
-    assert usage(line, path="/a/b").value("train-ai") == "disallow"
 
 
 def test_the_same_is_said_when_asked_again():
@@ -663,9 +620,8 @@ def test_lines_are_read_up_to_the_limit_to_the_byte():
     lines = [b"Content-Signal: /%d x=y" % number for number in range(4)]
     lines = [line + b" " + b"z" * (MAX_USAGE_BYTES // 4 - len(line) - 1) for line in lines]
     body = b"\n".join([b"User-agent: *", *lines, b""])
-    assert RobotsTxt.parse(body).usage(URL, "a").result("search") == "unknown"
-    more = RobotsTxt.parse(body + b"Content-Signal: /a x=y\n").usage(URL, "a")
-    assert more.result("search") == "disallow"
+    assert of(body).result("search") == "unknown"
+    assert of(body + b"Content-Signal: /a x=y\n").result("search") == "disallow"
 
 
 def test_as_many_uris_of_licenses_and_policies_as_the_limit_are_kept():
