@@ -131,6 +131,7 @@ def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
     scene = Scene()
     decision = scene.known("/private")
     assert decision == (ORIGIN, "/private", ("testbot",), None, None, None, None)
+    assert scene.known("/robots.txt?x").verdict is scene.known("/a/robots.txt").verdict is None
     assert scene.network.fetched == []
 
 
@@ -211,11 +212,6 @@ def test_robotstxt_itself_is_allowed_known_or_not(path, knows):
     decision = scene.decider.known_decision(verbatim(f"{SITE}{path}"))
     assert decision.verdict == Verdict(allowed=True, reason=Reason.ROBOTSTXT)
     assert scene.network.fetched == []
-
-
-def test_another_target_that_ends_alike_is_no_robotstxt():
-    assert Scene().known("/robots.txt?x").verdict is None
-    assert Scene().known("/a/robots.txt").verdict is None
 
 
 # By which tokens.
@@ -316,14 +312,6 @@ def test_another_agent_goes_by_the_entry_with_its_tokens():
     assert scene.known("/private").verdict.allowed
 
 
-def test_other_hosts_are_not_overridden():
-    scene = Scene(override("ignore", "other.example"))
-    scene.knows(RULES)
-    decision = scene.known("/private")
-    assert not decision.verdict.allowed
-    assert decision.override is None
-
-
 @pytest.mark.parametrize("policy", ["ignore", "disallow", "agent"])
 def test_an_override_decides_until_its_time_is_over(policy):
     until = datetime.fromtimestamp(MadeUpTime().wall + 10, timezone.utc)
@@ -345,7 +333,8 @@ def test_an_override_decides_until_its_time_is_over(policy):
 
 def test_the_tokens_that_count():
     scene = Scene(override("agent", agent="partner"), override("ignore", "other.example"))
-    other = origin_of("http://other.example")
+    other, without = origin_of("http://other.example"), origin_of("http://none.example")
+    assert scene.decider.override_of(without) is None
     assert scene.decider.tokens_of(page(), ORIGIN) == ("partner",)
     assert scene.decider.tokens_of(page(), other) == ("testbot",)
     assert scene.decider.override_of(other).policy == "ignore"
@@ -444,18 +433,18 @@ def test_what_the_handler_for_aiohttp_makes_of_a_url_counts(tmp_path, by):
     assert decided(Request(f"{SITE}/z%3Dy"), handler).verdict.allowed
 
 
-def test_what_is_forbidden_as_it_stands_needs_no_other_spelling():
+@pytest.mark.parametrize(
+    ("rules", "path"),
+    [
+        ("User-agent: *\nDisallow: /a\nDisallow: /private\n", "/a/../private"),
+        ("User-agent: *\nAllow: /a\nDisallow: /\nAllow: /b\n", "/a/../b"),
+    ],
+)
+def test_what_is_disallowed_or_allowed_in_every_spelling_is_decided_as_it_stands(rules, path):
     scene = Scene()
-    scene.knows("User-agent: *\nDisallow: /a\nDisallow: /private\n")
-    decision = scene.known("/a/../private")
-    assert (decision.target, decision.verdict.line) == ("/a/../private", 2)
-
-
-def test_what_every_spelling_allows_is_allowed_as_it_stands():
-    scene = Scene()
-    scene.knows("User-agent: *\nAllow: /a\nDisallow: /\nAllow: /b\n")
-    decision = scene.known("/a/../b")
-    assert (decision.target, decision.verdict.line) == ("/a/../b", 2)
+    scene.knows(rules)
+    decision = scene.known(path)
+    assert (decision.target, decision.verdict.line) == (path, 2)
 
 
 def test_rules_of_any_file_are_asked_for_every_spelling():

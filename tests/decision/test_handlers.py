@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.settings import Settings
@@ -121,7 +120,6 @@ def overridden(folder, rules):
 
 
 @pytest.mark.parametrize("by", ["site", "file"])
-@pytest_twisted.ensureDeferred
 async def test_http11(web, tmp_path, by):
     site = web.site(robots(FOR_HTTP11 if by == "site" else ""))
     settings = {"REP_OVERRIDES": overridden(tmp_path, FOR_HTTP11)} if by == "file" else {}
@@ -131,7 +129,6 @@ async def test_http11(web, tmp_path, by):
 
 
 @pytest.mark.parametrize("rules", ["Disallow: //a", "Disallow: ////a"])
-@pytest_twisted.ensureDeferred
 async def test_two_slashes(web, rules):
     """Python 3.13 has four of them sent."""
     site = web.site(robots(f"User-agent: *\n{rules}\n"))
@@ -139,7 +136,6 @@ async def test_two_slashes(web, rules):
     assert rules.removeprefix("Disallow: ") not in site.targets
 
 
-@pytest_twisted.ensureDeferred
 async def test_http2(tmp_path, certificate):
     pytest.importorskip("h2")
     pytest.importorskip("scrapy.core._http2", reason="its requests may wait for ever")
@@ -162,7 +158,6 @@ async def test_http2(tmp_path, certificate):
     assert wire.targets == {1: b"/p/open?q=1"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_httpx(web):
     handler = httpx_handler()
     site = web.site(robots("User-agent: *\nDisallow: /a$\n"))
@@ -172,7 +167,6 @@ async def test_httpx(web):
     assert site.targets == ["/b"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_aiohttp_by_another_name_and_for_https_alone(web, certificate):
     handler = type("Handler", (shipped("_aiohttp.AiohttpDownloadHandler"),), {})
     site = web.site(robots("User-agent: *\nDisallow: /a=b\n"), certificate=certificate)
@@ -185,7 +179,6 @@ async def test_aiohttp_by_another_name_and_for_https_alone(web, certificate):
 @pytest.mark.parametrize(
     "handler", ["http11.HTTP11DownloadHandler", "_aiohttp.AiohttpDownloadHandler"]
 )
-@pytest_twisted.ensureDeferred
 async def test_an_empty_query(web, handler):
     site = web.site(robots("User-agent: *\nDisallow: /a$\n"))
     await crawl(
@@ -203,7 +196,6 @@ async def test_an_empty_query(web, handler):
         ("http11.HTTP11DownloadHandler", ["/private%20x"]),  # sends no blank
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_target_that_the_server_cuts_at_a_blank(web, handler, sent):
     site = web.site(robots("User-agent: *\nDisallow: /private$\nDisallow: /find?q=a$\n"))
     paths = ["/private x", "/find?q=a b", "/open x", "/private%20x"]

@@ -8,7 +8,6 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep import Robots, SettingsError
@@ -30,17 +29,12 @@ def overridden(*entries):
     return {"REP_OVERRIDES": list(entries)}
 
 
-@pytest_twisted.ensureDeferred
 async def test_ignore_lets_all_through_and_asks_nothing(web):
     site = web.site(robots(RULES))
     ear = Ear("robotstxt_overridden")
-    result = await crawl(
-        site.url("/private"),
-        site.url("/"),
-        settings=overridden(override("ignore")),
-        opened=ear.listen,
-    )
-    assert len(result.fetched) == 2
+    urls = [site.url("/private"), site.url("/")]
+    result = await crawl(*urls, settings=overridden(override("ignore")), opened=ear.listen)
+    assert sorted(result.fetched) == sorted(urls)
     assert site.robots_requests == []
     assert result.stats["robotstxt/override_count/ignore"] == 2
     assert {r.meta["robotstxt"]["reason"] for r in result.responses} == {"override"}
@@ -49,7 +43,6 @@ async def test_ignore_lets_all_through_and_asks_nothing(web):
     assert [what["override"].policy for _, what in ear.heard] == ["ignore"] * 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_disallow_drops_all_and_asks_nothing(web):
     site = web.site(robots(RULES))
     settings = overridden(override("disallow"))
@@ -59,7 +52,6 @@ async def test_disallow_drops_all_and_asks_nothing(web):
 
 
 @pytest.mark.parametrize("path", ["/robots.txt", "/rules"])
-@pytest_twisted.ensureDeferred
 async def test_disallow_ends_the_redirects_of_other_sites_which_stay_closed(web, tmp_path, path):
     closed = web.site(robots(RULES), paths={"/rules": [robots(RULES)]})
     site = web.site(redirect(f"http://localhost:{closed.port}{path}"))
@@ -77,7 +69,6 @@ async def test_disallow_ends_the_redirects_of_other_sites_which_stay_closed(web,
 
 @pytest.mark.parametrize("host", ["site.test", ".site.test", "site.test.", ".test"])
 @pytest.mark.parametrize("asked", ["site.test", "site.test."])
-@pytest_twisted.ensureDeferred
 async def test_disallow_means_the_host_with_and_without_its_final_dot(web, host, asked):
     proxy = web.site(paths={"*": [robots("")]})
     request = Request(f"http://{asked}/a", meta={"proxy": proxy.url("")})
@@ -101,7 +92,6 @@ def test_what_may_permit_more_means_the_host_as_it_is_written(policy):
     }  # fmt: skip
 
 
-@pytest_twisted.ensureDeferred
 async def test_agent_goes_by_other_tokens(web):
     site = web.site(robots(RULES))
     urls = [site.url("/private"), site.url("/partner")]
@@ -111,7 +101,6 @@ async def test_agent_goes_by_other_tokens(web):
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_file_takes_the_place_of_the_sites_rules(web, tmp_path):
     site = web.site(robots(RULES))
     path = tmp_path / "rules.txt"
@@ -134,7 +123,6 @@ async def test_file_takes_the_place_of_the_sites_rules(web, tmp_path):
 
 @pytest.mark.rfc3986("5.2.4")
 @pytest.mark.parametrize("meta", [{}, {"verbatim_url": True}], ids=["as ever", "verbatim"])
-@pytest_twisted.ensureDeferred
 async def test_file_is_asked_under_every_spelling(web, tmp_path, meta):
     """Most servers take the dots out, and would send the page that the file disallows."""
     site = web.site(robots(""))
@@ -142,15 +130,12 @@ async def test_file_is_asked_under_every_spelling(web, tmp_path, meta):
     path.write_text("User-agent: *\nDisallow: /private\n")
     dotted = [site.url(path) for path in ("/a/../private", "/./private/x", "/%2E/private/y")]
     urls = [*dotted, site.url("/a/../open")]
-    result = await crawl(
-        *(Request(url, meta=meta) for url in urls),
-        settings=overridden(override("file", path=str(path))),
-    )
+    settings = overridden(override("file", path=str(path)))
+    result = await crawl(*(Request(url, meta=meta) for url in urls), settings=settings)
     assert site.targets == ["/a/../open"]
     assert result.dropped == dict.fromkeys(dotted, "rule")
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_expired_override_is_a_warning_and_none(web):
     site = web.site(robots(RULES))
     settings = overridden(override("ignore", until="2020-01-31"))
@@ -159,19 +144,6 @@ async def test_an_expired_override_is_a_warning_and_none(web):
     (warning,) = result.messages(logging.WARNING)
     assert warning.startswith("Override expired at 2020-02-01 00:00:00+00:00, robots.txt is obeyed")
     assert WHY in warning
-
-
-def test_an_override_ends_in_the_middle_of_a_crawl():
-    now = [0.0]
-    until = datetime.fromtimestamp(100, timezone.utc)
-    overrides = Overrides(
-        overrides_of([override("ignore", "a.example", until=until)]), lambda: now[0]
-    )
-    assert overrides.of_host("a.example").reason == WHY
-    now[0] = 100.0
-    assert overrides.of_host("a.example") is None
-    assert [entry.host for entry in overrides.expired] == ["a.example"]
-    assert not overrides
 
 
 @pytest.mark.parametrize(
@@ -197,20 +169,19 @@ def test_the_most_specific_host_decides(host, decides):
 
 
 @pytest.mark.parametrize(
-    "until",
-    ["2026-12-31", "2027-01-01T00:00", "2027-01-01 00:00:00Z", "2027-01-01T01:00+01:00",
-     date(2026, 12, 31), datetime(2027, 1, 1), datetime(2027, 1, 1, tzinfo=timezone.utc),  # noqa: DTZ001 - a moment without a zone
-     datetime(2027, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))],
+    ("values", "until"),
+    [
+        (["2026-12-31", "2027-01-01T00:00", "2027-01-01 00:00:00Z", "2027-01-01T01:00+01:00",
+          date(2026, 12, 31), datetime(2027, 1, 1), datetime(2027, 1, 1, tzinfo=timezone.utc),  # noqa: DTZ001 - a moment without a zone
+          datetime(2027, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))], "2027-01-01"),
+        # The last day of the calendar.
+        (["9999-12-31", date.max, "9999-12-30"], "9999-12-31"),
+    ],
 )  # fmt: skip
-def test_until_takes_dates_with_their_day_and_moments(until):
-    (entry,) = overrides_of([override("ignore", until=until)])
-    assert entry.until_text == "2027-01-01 00:00:00+00:00"
-
-
-@pytest.mark.parametrize("until", ["9999-12-31", date.max, "9999-12-30"])
-def test_until_takes_the_last_day_of_the_calendar(until):
-    (entry,) = overrides_of([override("ignore", until=until)])
-    assert entry.until_text == "9999-12-31 00:00:00+00:00"
+def test_until_takes_dates_with_their_day_and_moments(values, until):
+    for value in values:
+        (entry,) = overrides_of([override("ignore", until=value)])
+        assert entry.until_text == f"{until} 00:00:00+00:00"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +237,6 @@ NO_PATH = "; it takes what is in a file, not its path"
         ({"host": "a.example"}, ""),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_is_no_list_is_refused_with_what_it_takes(web, value, hint):
     site = web.site(robots(RULES))
     with pytest.raises(SettingsError) as caught:
@@ -285,7 +255,6 @@ def test_overrides_come_from_the_command_line_as_json():
     assert Options.from_settings({"REP_OVERRIDES": (entry,)}).overrides == (entry,)
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_file_that_is_not_there_stops_the_crawl(web, tmp_path):
     site = web.site(robots(RULES))
     settings = overridden(override("file", path=str(tmp_path / "none.txt")))
@@ -295,7 +264,6 @@ async def test_a_file_that_is_not_there_stops_the_crawl(web, tmp_path):
 
 
 @pytest.mark.parametrize("in_project", [True, False])
-@pytest_twisted.ensureDeferred
 async def test_a_relative_path_is_one_in_the_projects_directory(
     web, tmp_path, monkeypatch, in_project
 ):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
@@ -16,11 +15,11 @@ from tests.test_signals import Ear
 from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
+AS_PARTNER = overridden(override("agent", agent="partner"))
 QUEUES = pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 
 
 @pytest.mark.parametrize(("policy", "fetched"), [("ignore", 3), ("disallow", 0), ("file", 2)])
-@pytest_twisted.ensureDeferred
 async def test_what_an_override_decides_is_not_deferred(web, tmp_path, policy, fetched):
     (tmp_path / "rules").write_text("User-agent: *\nDisallow: /private\n")
     site = web.site(answer(503))
@@ -36,7 +35,6 @@ async def test_what_an_override_decides_is_not_deferred(web, tmp_path, policy, f
     assert result.stats[f"robotstxt/override_count/{policy}"] == 3
 
 
-@pytest_twisted.ensureDeferred
 async def test_other_sites_are_deferred_beside_an_override(web):
     ours, theirs = web.site(answer(503)), web.site(answer(503), robots(RULES), host="127.0.0.2")
     result = await crawl(
@@ -50,7 +48,6 @@ async def test_other_sites_are_deferred_beside_an_override(web):
 
 
 @QUEUES
-@pytest_twisted.ensureDeferred
 async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(web, queue):
     site = web.site(held(answer(503)), robots(RULES))
     ear = Ear("robotstxt_overridden")
@@ -60,17 +57,9 @@ async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(we
         await until(lambda: stat(crawler, "scheduler/enqueued") >= len(paths))
         site.release()
 
-    result = await crawl(
-        *(site.url(path) for path in paths),
-        meanwhile=meanwhile,
-        settings={
-            **DEFER,
-            **queue,
-            "CONCURRENT_REQUESTS": 4,
-            **overridden(override("agent", agent="partner")),
-        },
-        opened=ear.listen,
-    )
+    settings = {**DEFER, **queue, **AS_PARTNER, "CONCURRENT_REQUESTS": 4}
+    urls = map(site.url, paths)
+    result = await crawl(*urls, meanwhile=meanwhile, settings=settings, opened=ear.listen)
     told = [what["request"].url for _, what in ear.heard]
     assert sorted(told) == sorted(site.url(path) for path in paths)
     assert result.stats["robotstxt/override_count/agent"] == len(paths)
@@ -86,24 +75,15 @@ async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(we
     assert "robotstxt/waited" not in result.stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_another_agent_is_dropped_when_deferring_is_over(web):
     site = web.site(answer(503))
-    result = await crawl(
-        site.url("/1"),
-        settings={
-            **DEFER,
-            "REP_DEFER_TIMEOUT": 1,
-            **overridden(override("agent", agent="partner")),
-        },
-    )
+    result = await crawl(site.url("/1"), settings={**DEFER, **AS_PARTNER, "REP_DEFER_TIMEOUT": 1})
     assert result.dropped == {site.url("/1"): "unreachable"}
     assert result.stats["robotstxt/deferred_dropped"] == 1
     assert result.stats["robotstxt/override_count/agent"] == 1
     assert site.targets == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web, clock):
     site = web.site(answer(503), robots(RULES), paths={"/slow": [held(answer(200))]})
     until_then = datetime.fromtimestamp(clock.time() + 3600, timezone.utc)
@@ -115,16 +95,13 @@ async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web, clock
         clock.advance(3600)
         site.release()
 
-    result = await crawl(
-        Request(site.url("/slow"), priority=1),
-        *urls,
-        meanwhile=meanwhile,
-        settings={
-            **DEFER,
-            "CONCURRENT_REQUESTS": 1,
-            **overridden(override("ignore", until=until_then)),
-        },
-    )
+    settings = {
+        **DEFER,
+        **overridden(override("ignore", until=until_then)),
+        "CONCURRENT_REQUESTS": 1,
+    }
+    slow = Request(site.url("/slow"), priority=1)
+    result = await crawl(slow, *urls, meanwhile=meanwhile, settings=settings)
     # Whatever left the queue before the end, it was one request.
     assert sorted(site.targets) == ["/1", "/slow"]
     assert result.dropped == dict.fromkeys(urls[1:], "rule")
@@ -140,7 +117,6 @@ async def closed_when(condition, *requests, settings, site):
 
 
 @pytest.mark.parametrize("robotstxt", [answer(503), HANGS], ids=["unreachable", "hangs"])
-@pytest_twisted.ensureDeferred
 async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_path, robotstxt):
     site = web.site(robotstxt)
     long = dict.fromkeys(["REP_RETRY_DELAY", "REP_RETRY_DELAY_MAX", "REP_DEFER_TIMEOUT"], 3600)
@@ -164,7 +140,6 @@ async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_pat
     assert len(site.robots_requests) == asked
 
 
-@pytest_twisted.ensureDeferred
 async def test_without_its_override_what_an_earlier_crawl_left_is_obeyed(web, tmp_path):
     site = web.site(robots(RULES), paths={"/slow": [held(answer(200))]})
     settings = {**DEFER, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
@@ -187,7 +162,6 @@ async def test_without_its_override_what_an_earlier_crawl_left_is_obeyed(web, tm
     assert second.dropped == {urls[1]: "rule"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_redirect_into_an_overridden_host_goes_by_the_override(web):
     target = web.site(answer(503), host="127.0.0.2")
     moved = answer(302, headers={"Location": target.url("/private")})

@@ -11,11 +11,9 @@ from collections import Counter
 from importlib import import_module
 
 import pytest
-import pytest_twisted
 from scrapy import Request, Spider
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.test import get_crawler
-from twisted.internet.defer import Deferred
 
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
@@ -180,9 +178,9 @@ async def compare(shipped, certificate):
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.usefixtures("all_names_are_here")
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-@pytest_twisted.ensureDeferred
+@pytest.mark.in_asyncio
 async def test_what_is_sent_was_judged(name, certificate):
     SHIPPED[name].skip_if_missing()
-    counts = await Deferred.fromFuture(asyncio.ensure_future(compare(SHIPPED[name], certificate)))
+    counts = await compare(SHIPPED[name], certificate)
     print(f"{name}: {dict(counts)}")
     assert counts["on the wire"] > 1000
