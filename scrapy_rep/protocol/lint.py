@@ -238,18 +238,13 @@ class _Linter:
 
     def _add_never_wins(self, rules: tuple[Rule, ...]) -> None:
         """Find rules that never decide: another rule that matches the same URLs has precedence."""
-        best: dict[str, Rule] = {}
-        rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
+        same: dict[str, list[Rule]] = {}
         for rule in rules:
-            same = _match_key(rule)
-            if same not in best or rank_of(rule) > rank_of(best[same]):
-                best[same] = rule
-        for rule in rules:
-            winner = best[_match_key(rule)]
-            if winner is not rule:
-                self._add_finding(rule.line, "never-wins", f"line {winner.line} goes before it")
-
-
-def _match_key(rule: Rule) -> str:
-    """Return a key that is equal for patterns that match the same targets."""
-    return rule.pattern.rstrip("*") or "/"
+            if rule.pattern.startswith(("/", "*")):
+                # Patterns with the same key match the same targets.
+                same.setdefault(rule.pattern.rstrip("*") or "/", []).append(rule)
+        for each in same.values():
+            winner = max(each, key=rank_of)
+            for rule in each:
+                if rule is not winner:
+                    self._add_finding(rule.line, "never-wins", f"line {winner.line} goes before it")

@@ -23,13 +23,10 @@ SHIPPED = "scrapy.core.downloader.handlers."
 def shipped(name):
     """A handler class, in the versions of Scrapy that have it."""
     module, _, name = name.rpartition(".")
-    return getattr(pytest.importorskip(SHIPPED + module, exc_type=ImportError), name)
-
-
-def httpx_handler():
-    if getattr(pytest.importorskip(f"{SHIPPED}_httpx"), "httpx", None) is None:
+    module = pytest.importorskip(SHIPPED + module, exc_type=ImportError)
+    if getattr(module, "httpx", True) is None:
         pytest.skip("no httpx")
-    return shipped("_httpx.HttpxDownloadHandler")
+    return getattr(module, name)
 
 
 def spellings(url, handler, *, verbatim=False):
@@ -79,19 +76,18 @@ def test_any_handler_may_send_all_that_those_of_scrapy_may(name, verbatim):
         assert of_any >= spellings(url, handler, verbatim=verbatim)
 
 
-def test_other_files_of_ftp_by_any_handler():
+@pytest.mark.parametrize(
+    ("handlers", "url", "found"),
+    [
+        ({"http": None}, "http://a/b;", set()),
+        ({"https": object}, "http://a/b//c", set()),
+        ({"https": object}, "https://a/b//c", {"/b/c"}),
+    ],
+)
+def test_each_scheme_has_its_own_handler_or_none(handlers, url, found):
+    known = Spellings(Settings({"DOWNLOAD_HANDLERS": handlers}))
+    assert known.other_spellings(url, target_of(url)) == found
     assert spellings("ftp://a/b%2Fc;d?e", object) >= {"/b/c", "/b/c?e", "/b/c;d?e"}
-
-
-def test_no_handler_sends_nothing():
-    none = Spellings(Settings({"DOWNLOAD_HANDLERS": {"http": None}}))
-    assert none.other_spellings("http://a/b;", "/b;") == set()
-
-
-def test_each_scheme_has_its_own_handler():
-    handlers = Spellings(Settings({"DOWNLOAD_HANDLERS": {"https": object}}))
-    assert handlers.other_spellings("http://a/b//c", "/b//c") == set()
-    assert handlers.other_spellings("https://a/b//c", "/b//c") == {"/b/c"}
 
 
 def test_another_origin_is_none():
@@ -144,27 +140,15 @@ async def test_http2(tmp_path, certificate):
 
     await Deferred.fromFuture(asyncio.ensure_future(wire.open(certificate)))
     paths = ["/p/secret;jsessionid=1?q=1", "/p/open;jsessionid=1?q=1"]
-    await crawl(
-        *(
-            Request(f"https://127.0.0.1:{wire.port}{path}", headers={"X-Number": str(number)})
-            for number, path in enumerate(paths)
-        ),
-        settings={
-            "DOWNLOAD_HANDLERS": {"https": f"{SHIPPED}http2.H2DownloadHandler"},
-            "REP_OVERRIDES": overridden(tmp_path, rules),
-        },
-    )
+    requests = [
+        Request(f"https://127.0.0.1:{wire.port}{path}", headers={"X-Number": str(number)})
+        for number, path in enumerate(paths)
+    ]
+    handlers = {"https": f"{SHIPPED}http2.H2DownloadHandler"}
+    settings = {"DOWNLOAD_HANDLERS": handlers, "REP_OVERRIDES": overridden(tmp_path, rules)}
+    await crawl(*requests, settings=settings)
     wire.close()
     assert wire.targets == {1: b"/p/open?q=1"}
-
-
-async def test_httpx(web):
-    handler = httpx_handler()
-    site = web.site(robots("User-agent: *\nDisallow: /a$\n"))
-    await crawl(
-        site.url("/a/."), site.url("/b/."), settings={"DOWNLOAD_HANDLERS": {"http": handler}}
-    )
-    assert site.targets == ["/b"]
 
 
 async def test_aiohttp_by_another_name_and_for_https_alone(web, certificate):
@@ -176,33 +160,29 @@ async def test_aiohttp_by_another_name_and_for_https_alone(web, certificate):
     assert site.targets == ["/c=b"]
 
 
-@pytest.mark.parametrize(
-    "handler", ["http11.HTTP11DownloadHandler", "_aiohttp.AiohttpDownloadHandler"]
+HTTP11, AIOHTTP = "http11.HTTP11DownloadHandler", "_aiohttp.AiohttpDownloadHandler"
+VERBATIM = {"verbatim_url": True}
+CUT_AT_BLANKS = (
+    ["/private$", "/find?q=a$"],
+    ["/private x", "/find?q=a b", "/open x", "/private%20x"],
 )
-async def test_an_empty_query(web, handler):
-    site = web.site(robots("User-agent: *\nDisallow: /a$\n"))
-    await crawl(
-        *(Request(site.url(path), meta={"verbatim_url": True}) for path in ("/a?", "/b?")),
-        settings={"DOWNLOAD_HANDLERS": {"http": shipped(handler)}},
-    )
-    assert site.targets == ["/b"]
 
 
 @pytest.mark.rfc9112("3")
 @pytest.mark.parametrize(
-    ("handler", "sent"),
+    ("handler", "rules", "paths", "sent", "meta"),
     [
-        ("_aiohttp.AiohttpDownloadHandler", ["/open", "/private%20x"]),
-        ("http11.HTTP11DownloadHandler", ["/private%20x"]),  # sends no blank
+        ("_httpx.HttpxDownloadHandler", ["/a$"], ["/a/.", "/b/."], ["/b"], {}),
+        (HTTP11, ["/a$"], ["/a?", "/b?"], ["/b"], VERBATIM),
+        (AIOHTTP, ["/a$"], ["/a?", "/b?"], ["/b"], VERBATIM),
+        (HTTP11, *CUT_AT_BLANKS, ["/private%20x"], VERBATIM),  # sends no blank
+        (AIOHTTP, *CUT_AT_BLANKS, ["/open", "/private%20x"], VERBATIM),
     ],
 )
-async def test_a_target_that_the_server_cuts_at_a_blank(web, handler, sent):
-    site = web.site(robots("User-agent: *\nDisallow: /private$\nDisallow: /find?q=a$\n"))
-    paths = ["/private x", "/find?q=a b", "/open x", "/private%20x"]
-    await crawl(
-        *(Request(site.url(path), meta={"verbatim_url": True}) for path in paths),
-        settings={"DOWNLOAD_HANDLERS": {"http": shipped(handler)}, "CONCURRENT_REQUESTS": 1},
-    )
+async def test_what_is_disallowed_as_it_is_sent(web, handler, rules, paths, sent, meta):
+    handlers = {"DOWNLOAD_HANDLERS": {"http": shipped(handler)}, "CONCURRENT_REQUESTS": 1}
+    site = web.site(robots("\n".join(["User-agent: *", *map("Disallow: {}".format, rules)])))
+    await crawl(*(Request(site.url(path), meta=meta) for path in paths), settings=handlers)
     assert sorted(site.targets) == sent
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep import Robots, SettingsError
-from scrapy_rep.overrides import Overrides, overrides_of
+from scrapy_rep.overrides import POLICIES, Overrides, overrides_of
 from scrapy_rep.settings import Options
 from tests.crawling.crawl import crawl
 from tests.crawling.web import redirect, robots
@@ -29,26 +30,47 @@ def overridden(*entries):
     return {"REP_OVERRIDES": list(entries)}
 
 
-async def test_ignore_lets_all_through_and_asks_nothing(web):
-    site = web.site(robots(RULES))
+async def test_each_policy_decides_for_its_host(web, tmp_path):
+    path = tmp_path / "rules.txt"
+    path.write_text("User-agent: *\nDisallow: /other\n")
+    hosts = {policy: f"127.0.0.{n}" for n, policy in enumerate(POLICIES, 2)}
+    sites = {policy: web.site(robots(RULES), host=host) for policy, host in hosts.items()}
+    more = {"file": {"path": str(path)}, "agent": {"agent": ["partner"]}}
+    entries = [override(policy, host, **more.get(policy, {})) for policy, host in hosts.items()]
     ear = Ear("robotstxt_overridden")
-    urls = [site.url("/private"), site.url("/")]
-    result = await crawl(*urls, settings=overridden(override("ignore")), opened=ear.listen)
-    assert sorted(result.fetched) == sorted(urls)
-    assert site.robots_requests == []
-    assert result.stats["robotstxt/override_count/ignore"] == 2
-    assert {r.meta["robotstxt"]["reason"] for r in result.responses} == {"override"}
-    (line,) = [text for text in result.messages(logging.INFO) if "Override" in text]
-    assert line == f"Override in use: 'ignore for 127.0.0.1 ({WHY})'"
-    assert [what["override"].policy for _, what in ear.heard] == ["ignore"] * 2
+    known = []
 
+    def opened(crawler):
+        ear.listen(crawler)
+        known.append(Robots.of(crawler).known_verdict(sites["file"].url("/other")))
 
-async def test_disallow_drops_all_and_asks_nothing(web):
-    site = web.site(robots(RULES))
-    settings = overridden(override("disallow"))
-    result = await crawl(site.url("/"), site.url("/robots.txt"), settings=settings)
-    assert result.dropped == {site.url("/"): "override"}
-    assert result.fetched == [site.url("/robots.txt")]
+    urls = [s.url(path) for s in sites.values() for path in ("/private", "/partner", "/other")]
+    urls.append(sites["disallow"].url("/robots.txt"))
+    result = await crawl(*urls, settings=overridden(*entries), opened=opened)
+    assert {policy: sorted(site.targets) for policy, site in sites.items()} == {
+        "ignore": ["/other", "/partner", "/private"],
+        "disallow": [],
+        "file": ["/partner", "/private"],
+        "agent": ["/other", "/private"],
+    }
+    asked = {policy: len(site.robots_requests) for policy, site in sites.items()}
+    assert asked == {"ignore": 0, "disallow": 1, "file": 0, "agent": 1}  # the first, by the crawl
+    assert result.dropped == {
+        **{sites["disallow"].url(path): "override" for path in ("/private", "/partner", "/other")},
+        sites["file"].url("/other"): "rule",
+        sites["agent"].url("/partner"): "rule",
+    }
+    counts = {policy: result.stats[f"robotstxt/override_count/{policy}"] for policy in POLICIES}
+    heard = Counter(what["override"].policy for _, what in ear.heard)
+    assert counts == heard == {"ignore": 3, "disallow": 4, "file": 3, "agent": 3}
+    lines = [text for text in result.messages(logging.INFO) if "Override" in text]
+    assert f"Override in use: 'ignore for {hosts['ignore']} ({WHY})'" in lines
+    ignored = [r for r in result.responses if r.url.startswith(sites["ignore"].url(""))]
+    assert {r.meta["robotstxt"]["reason"] for r in ignored} == {"override"}
+    (verdict,) = [f.value.verdict for f in result.failures if f.request.url == urls[8]]
+    assert (str(verdict.rule), verdict.line) == ("Disallow: /other", 2)
+    assert verdict.robotstxt_url == path.as_uri()
+    assert known == [verdict]
 
 
 @pytest.mark.parametrize("path", ["/robots.txt", "/rules"])
@@ -90,35 +112,6 @@ def test_what_may_permit_more_means_the_host_as_it_is_written(policy):
         "a.test": policy, "a.test.": None, "b.test": None, "b.test.": policy,
         "sub.c.test": policy, "sub.c.test.": "disallow",
     }  # fmt: skip
-
-
-async def test_agent_goes_by_other_tokens(web):
-    site = web.site(robots(RULES))
-    urls = [site.url("/private"), site.url("/partner")]
-    result = await crawl(*urls, settings=overridden(override("agent", agent=["partner"])))
-    assert result.fetched == urls[:1]
-    assert result.dropped == {urls[1]: "rule"}
-    assert len(site.robots_requests) == 1
-
-
-async def test_file_takes_the_place_of_the_sites_rules(web, tmp_path):
-    site = web.site(robots(RULES))
-    path = tmp_path / "rules.txt"
-    path.write_text("User-agent: *\nDisallow: /other\n")
-    urls = [site.url("/private"), site.url("/other")]
-    known = []
-
-    def opened(crawler):
-        known.append(Robots.of(crawler).known_verdict(urls[1]))
-
-    settings = overridden(override("file", path=str(path)))
-    result = await crawl(*urls, settings=settings, opened=opened)
-    assert result.fetched == urls[:1]
-    assert site.robots_requests == []
-    verdict = result.failures[0].value.verdict
-    assert (str(verdict.rule), verdict.line) == ("Disallow: /other", 2)
-    assert verdict.robotstxt_url == path.as_uri()
-    assert known == [verdict]
 
 
 @pytest.mark.rfc3986("5.2.4")

@@ -73,7 +73,12 @@ class RuleSet:
         if len(literals) < len(words):
             literals = _deciding_words(patterns, words)
         if values is not None:
-            self._raws = _raws_by_pattern(literals, values, words)
+            value_of = dict(zip(words, values, strict=True))
+            self._raws = {
+                pattern: value_of[word]
+                for pattern, word in literals.items()
+                if value_of[word] != pattern.encode()
+            }
         literals.pop("", None)
         tails: dict[str, str] = {}
         wildcards: dict[str, int] = {}
@@ -152,17 +157,6 @@ class RuleSet:
 def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
     rule = Rule(bool(word & 1), pattern, pattern if raw is None else as_text(raw), word >> 1)
     return Verdict(rule.allow, Reason.RULE, rule)
-
-
-def _raws_by_pattern(
-    patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
-) -> dict[str, bytes]:
-    value_of = dict(zip(words, values, strict=True))
-    return {
-        pattern: value_of[word]
-        for pattern, word in patterns.items()
-        if value_of[word] != pattern.encode()
-    }
 
 
 def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
