@@ -208,12 +208,8 @@ def _parse_entry(entry: Any) -> Override:
     reason = entry.get("reason")
     if not isinstance(reason, str) or not reason.strip():
         raise ValueError("'reason' is required")
-    path: str | None = None
-    tokens: tuple[str, ...] = ()
-    if policy == "file":
-        path = _parse_path(entry.get("path"))
-    elif policy == "agent":
-        tokens = _parse_tokens(entry.get("agent"))
+    path = _parse_path(entry.get("path")) if policy == "file" else None
+    tokens = _parse_tokens(entry.get("agent")) if policy == "agent" else ()
     host = _parse_host(entry.get("host"))
     if policy == "disallow":
         host = host.rstrip(".")

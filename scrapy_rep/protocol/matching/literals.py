@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from itertools import chain, compress, islice
-from operator import contains, itemgetter
+from operator import contains
 from sys import getsizeof
 from typing import Final
 
@@ -32,7 +32,6 @@ _ABOVE: Final = "\x7f"
 """A character greater than all characters of patterns."""
 HEAD: Final = slice(4)
 """The slice with the head of a target or pattern: its first characters."""
-_head_of: Final = itemgetter(HEAD)
 _WITH_HEADS: Final = 512
 """Number of patterns up to which comparing the heads is faster than bisection."""
 
@@ -64,7 +63,7 @@ class Literals:
         self.heads: str = ""
         self.begins: tuple[str, ...] = ("",)
         if len(texts) <= _WITH_HEADS:
-            heads = dict.fromkeys(map(_head_of, texts))
+            heads = dict.fromkeys([text[HEAD] for text in texts])
             self.heads = "".join(heads)
             self.begins = tuple([head for head in heads if len(head) < HEAD.stop])
 

@@ -50,10 +50,6 @@ REVISIONS: Final[dict[str, str]] = {
     LEGACY: "an abandoned Internet-Draft, draft-canel-robots-ai-control-00 (October 2024)",
 }
 """The supported revision of the specification, by source."""
-OWN_DECISION: Final = (
-    "; that a line above the first User-agent line counts is a decision of scrapy-rep"
-)
-"""What is added to the revision of a statement whose place is ABOVE_GROUPS."""
 
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """The purposes that can be declared in REP_PURPOSES: what the pages of a crawl are used for."""
@@ -100,8 +96,8 @@ class Statement(NamedTuple):
     @property
     def revision(self) -> str:
         """The revision of the specification by which the statement is read."""
-        own = OWN_DECISION if self.place == ABOVE_GROUPS else ""
-        return REVISIONS[self.source] + own
+        own = "; that a line above the first User-agent line counts is a decision of scrapy-rep"
+        return REVISIONS[self.source] + (own if self.place == ABOVE_GROUPS else "")
 
 
 def statements_of(
