@@ -24,7 +24,9 @@ def test_a_file_of_very_many_lines_is_read_as_far_as_a_person_may():
 
 
 def codes(body):
-    return [(finding.line, finding.code) for finding in lint(body).findings]
+    found = lint(body).findings
+    assert all(finding.code in CODES and finding.text for finding in found)
+    return [(finding.line, finding.code) for finding in found]
 
 
 @pytest.mark.spec("T-2")
@@ -77,6 +79,68 @@ def codes(body):
     ],
 )  # fmt: skip
 def test_findings_have_their_lines(body, found):
+    assert codes(body) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("Content-Usage: train-ai=n, search=y, ai-use=y;x=1", None),
+        ("Content-Usage: /x train-ai=n", None),
+        ("Content-Usage: ai=n", "usage-retired"),
+        ("Content-Usage: ai-train=no", "usage-foreign"),
+        ("Content-Usage: train-ai=no", "usage-value"),
+        ("Content-Usage: train-ai", "usage-value"),
+        ("Content-Usage: train-ai = n", "usage-unreadable"),
+        ("Content-Usage: /r/ ai=n train-ai=n", "usage-unreadable"),
+        ("Content-Usage: Train-AI=n", "usage-unreadable"),
+        ("Content-Usage: train-ai=n,", "usage-unreadable"),
+        ("Content-Usage: /x", "usage-empty"),
+        ("Content-Usages: train-ai=n", "unknown-field"),
+        ("Content-Signal: search=yes,ai-train=no,use=reference", None),
+        ("Content-Signal: /x search=yes", None),
+        ("Content-Signals: search=yes", "usage-misspelt"),
+        ("Content-Signal: ai-retrieval=no", "usage-foreign"),
+        ("Content-Signal: ai-train=n", "usage-value"),
+        ("Content-Signal: no", "usage-unreadable"),
+        ("License: https://a.example/l.xml", None),
+        ("License: /l.xml", "relative-license"),
+    ],
+)
+def test_a_usage_line(line, code):
+    body = GROUP + line.encode() + b"\nAllow: /"
+    assert codes(body) == ([(2, code)] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        # Lines of nobody, and those above the first group.
+        (
+            b"Content-Usage: train-ai=n\nLicense: https://a.example/l.xml\n" + GROUP,
+            [(1, "usage-without-group")],
+        ),
+        (
+            b"Content-Signal: ai-train=no\nContent-Signals: search=yes\n" + GROUP,
+            [(1, "usage-above-groups"), (2, "usage-misspelt"), (2, "usage-above-groups")],
+        ),
+        # Lines between names, which end with the first rule.
+        (
+            GROUP
+            + b"Content-Signal: search=no\nUser-agent: b\nContent-Usage: train-ai=n\nAllow: /\n"
+            b"User-agent: c\nAllow: /",
+            [(2, "usage-between-names")],
+        ),
+        (
+            GROUP
+            + b"User-agent: a\nDisallow: /x\nContent-Usage: train-ai=n\nUser-agent: b\nAllow: /",
+            [],
+        ),
+        # The abandoned draft.
+        (GROUP + b"DisallowAITraining: /", [(2, "misspelt"), (2, "usage-abandoned")]),
+    ],
+)
+def test_where_usage_lines_are(body, found):
     assert codes(body) == found
 
 

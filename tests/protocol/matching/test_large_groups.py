@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.protocol import Reason, RobotsTxt
-from scrapy_rep.protocol.matching.packed import pack_numbers, pack_strings, string_at
+from scrapy_rep.protocol.matching.packed import pack_numbers
 from tests.protocol.asking import TIMES
 
 
@@ -72,13 +72,6 @@ def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
     rules = rules_of(["disallow: a*b", "disallow: $*b"])
     assert {rules.verdict_for("/ab").reason for _ in range(TIMES)} == {Reason.NO_RULE}
     assert rules_of(["disallow: /a", "disallow: a*b"]).verdict_for("/ab").line == 2
-
-
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 40])
-def test_packed_strings_are_found_by_index(count):
-    strings = [f"{number:03}" for number in range(count)]
-    leaves = pack_strings(strings)
-    assert [string_at(leaves, index) for index in range(count)] == strings
 
 
 def test_packed_numbers_are_as_small_as_may_be():

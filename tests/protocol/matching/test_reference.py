@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.matching.wildcards import matches_wildcards
 from tests.protocol import asking, reference
 from tests.protocol.made_up import PIECES, QUERY_PIECES, joined, pattern_and_path
 
@@ -97,14 +96,6 @@ def test_engine_and_reference_agree_on_many_wildcards(seed):
         found = [len(form) for form in forms if reference.matches(form, target)]
         rule = rules.verdict_for(target).rule
         assert (rule and len(rule.pattern)) == max(found, default=None)
-
-
-@given(st.text(alphabet="ab*", max_size=8), st.text(alphabet="ab", max_size=12), st.booleans())
-def test_matching_is_that_of_the_reference(middle, rest, anchored):
-    pattern = f"/{middle}*{'$' if anchored else ''}"
-    target = f"/{rest}"
-    expected = reference.matches(reference.canonical(pattern, pattern=True), target)
-    assert matches_wildcards(pattern, target) == expected
 
 
 def literal_of(rng):
