@@ -52,15 +52,32 @@ async def test_a_crawl_begins_with_the_sitemaps_of_robots_txt(web):
     assert len(site.robots_requests) == 1
 
 
+DEFER, DROP = ({"REP_UNREACHABLE_ACTION": action} for action in ("defer", "drop"))
+
+
 @pytest.mark.parametrize(
-    ("answered", "says"),
-    [(answer(503), "is unreachable"), (answer(404), "names none"), (robots(""), "names none")],
+    ("answered", "settings", "requests", "says"),
+    [
+        (answer(503), {}, 1, "is unreachable"),
+        (answer(404), {}, 1, "names none"),
+        (robots(""), {}, 1, "names none"),
+        # It is not tried for longer than pages are deferred.
+        (answer(503), {**DEFER, "REP_DEFER_TIMEOUT": 0}, 1, "is unreachable"),
+        (answer(503), {**DROP, "REP_DEFER_TIMEOUT": 0}, 1, "is unreachable"),
+        # Nobody waits for a try that will not come.
+        (
+            robots("Sitemap: /one.xml"),
+            {**DEFER, "REP_DEFER_TIMEOUT": 10 * PATIENCE, "DOWNLOAD_HANDLERS": {"http": None}},
+            0,
+            "is unreachable",
+        ),
+    ],
 )
-async def test_a_warning_where_there_are_no_sitemaps(web, answered, says):
+async def test_a_warning_where_there_are_no_sitemaps(web, answered, settings, requests, says):
     site = web.site(answered)
-    result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider)
+    result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider, settings=settings)
     assert f"No sitemaps: {site.url('/robots.txt')} {says}" in result.messages(logging.WARNING)
-    assert len(site.robots_requests) == 1
+    assert len(site.robots_requests) == requests
 
 
 async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
@@ -72,28 +89,6 @@ async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
     result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider, settings=settings)
     assert result.fetched == [pages.url()]
     assert len(site.robots_requests) == 2
-
-
-@pytest.mark.parametrize("action", ["defer", "drop"])
-async def test_no_robots_txt_is_tried_for_longer_than_pages_are_deferred(web, action):
-    site = web.site(answer(503))
-    settings = {"REP_UNREACHABLE_ACTION": action, "REP_DEFER_TIMEOUT": 0}
-    result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider, settings=settings)
-    says = f"No sitemaps: {site.url('/robots.txt')} is unreachable"
-    assert says in result.messages(logging.WARNING)
-    assert len(site.robots_requests) == 1
-
-
-async def test_nobody_waits_for_a_try_that_will_not_come(web):
-    site = web.site(robots("Sitemap: /one.xml"))
-    settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 10 * PATIENCE}
-    result = await crawl(
-        site.url("/robots.txt"),
-        spidercls=SitemapSpider,
-        settings={**settings, "DOWNLOAD_HANDLERS": {"http": None}},
-    )
-    says = f"No sitemaps: {site.url('/robots.txt')} is unreachable"
-    assert says in result.messages(logging.WARNING)
 
 
 async def test_sites_that_hang_hold_up_the_sitemaps_of_no_other(web):

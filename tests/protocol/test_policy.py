@@ -337,19 +337,6 @@ def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
         assert access.end > at + later
 
 
-@pytest.mark.spec("F-8")
-@given(st.lists(st.integers(60, int(WEEK)), min_size=1), st.integers(0, int(WEEK)))
-def test_regular_tries_open_when_the_time_has_come(gaps, later):
-    """With a clock that goes on, the time counted is the time that has gone by."""
-    policy = Policy()
-    times = [START]
-    for gap in gaps:
-        times.append(times[-1] + gap)
-    now = times[-1] + later
-    record = failed_at(policy, *times)
-    assert (policy.access(record, now).grant is Grant.ALL) == (now - START >= 30 * DAY)
-
-
 def test_a_next_try_from_elsewhere_is_bounded():
     other = Policy(retry_delay_max=5.0, retry_delay=5.0)
     assert other.is_due(ended_with(unreachable(START)), START + 5)
