@@ -98,32 +98,23 @@ class Announcer:
         ``previous`` is the record that was stored before. It is ``record`` itself if that was found
         in the store, and nothing was fetched.
         """
-        origin = record.file.origin
+        what = {"origin": record.file.origin, "request": request}
         if not record.file.is_robotstxt:
             source = "store" if record is previous else "fetch"
-            self.send(
-                robotstxt_tdmrep, origin=origin, record=record, source=source, request=request
-            )
+            self.send(robotstxt_tdmrep, record=record, source=source, **what)
             return
         if record is previous:
-            self.send(robotstxt_loaded, origin=origin, request=request, record=record)
+            self.send(robotstxt_loaded, record=record, **what)
             return
-        self.send(
-            robotstxt_fetched, origin=origin, outcome=record.last, request=request, record=record
-        )
+        self.send(robotstxt_fetched, outcome=record.last, record=record, **what)
         if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
             return
         # The files can be compared only if both are known: a text, or that there is no file.
         known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
-        old, new = (None if r.copy is None else r.copy.body for r in (previous, record))
-        if all(known) and old != new:
-            self.send(
-                robotstxt_changed,
-                origin=origin,
-                old=None if old is None else RobotsTxt.parse(old),
-                new=None if new is None else RobotsTxt.parse(new),
-                request=request,
-            )
+        bodies = [None if r.copy is None else r.copy.body for r in (previous, record)]
+        if all(known) and bodies[0] != bodies[1]:
+            old, new = (None if body is None else RobotsTxt.parse(body) for body in bodies)
+            self.send(robotstxt_changed, old=old, new=new, **what)
 
     def send(self, signal: object, **what: Any) -> None:
         """Send ``signal`` with its arguments, if the crawl has a receiver of it."""
