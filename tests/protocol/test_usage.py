@@ -158,47 +158,36 @@ def test_a_header_on_top_is_combined(robots, header, result):
 def test_lines_of_a_header_are_joined():
     said = Usage().with_header("content-usage", [b"train-ai=y", "search=n, train-ai=n"])
     assert letters(said) == {"train-ai": "n", "search": "n"}
-    assert Usage().with_header("content-usage", ["train-ai=n", "broken="]).value("search") == (
-        "unknown"
-    )
+    assert letters(Usage().with_header("content-usage", ["train-ai=n", "broken="])) == {}
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "is_read"),
     [
-        "Content-Usage: train-ai=n",
-        "content-USAGE :train-ai=n",
-        " \tContent-Usage\t: \t train-ai=n \t",
-        "Content-Usage: train-ai=n # no training",
-        "Content-Usage: train-ai=n#",
-        "Content-Usage: /\ttrain-ai=n",
-        "Content-Usage: /x  train-ai=n",
-        "Content-Usage: /%78 train-ai=n",
+        ("Content-Usage: train-ai=n", True),
+        ("content-USAGE :train-ai=n", True),
+        (" \tContent-Usage\t: \t train-ai=n \t", True),
+        ("Content-Usage: train-ai=n # no training", True),
+        ("Content-Usage: train-ai=n#", True),
+        ("Content-Usage: /\ttrain-ai=n", True),
+        ("Content-Usage: /x  train-ai=n", True),
+        ("Content-Usage: /%78 train-ai=n", True),
+        ("Content-Usage: *x train-ai=n", False),
+        ("Content-Usage: /y train-ai=n", False),
+        ("Content-Usage: /xy train-ai=n", False),
+        ("Content-Usage: /X train-ai=n", False),
+        ("Content-Usage:", False),
+        ("Content-Usage train-ai=n", False),
+        ('Content-Usage: train-ai="n"', False),
+        ("Content-Usage: train-ai=(n)", False),
+        ("Content-Usage: train-ai=N", False),
+        ("Content-Usage: train-ai=?0", False),
+        ("Content-Usages: train-ai=n", False),
+        ("# Content-Usage: train-ai=n", False),
     ],
 )
-def test_how_a_line_may_be_written(line):
-    assert letters(usage(line)) == {"train-ai": "n"}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Content-Usage: *x train-ai=n",
-        "Content-Usage: /y train-ai=n",
-        "Content-Usage: /xy train-ai=n",
-        "Content-Usage: /X train-ai=n",
-        "Content-Usage:",
-        "Content-Usage train-ai=n",
-        'Content-Usage: train-ai="n"',
-        "Content-Usage: train-ai=(n)",
-        "Content-Usage: train-ai=N",
-        "Content-Usage: train-ai=?0",
-        "Content-Usages: train-ai=n",
-        "# Content-Usage: train-ai=n",
-    ],
-)
-def test_what_says_nothing(line):
-    assert letters(usage(line)) == {}
+def test_how_a_line_may_be_written(line, is_read):
+    assert letters(usage(line)) == ({"train-ai": "n"} if is_read else {})
 
 
 def test_a_path_that_is_no_utf_8():
@@ -212,14 +201,13 @@ def test_statements_tell_where_they_come_from():
     (said,) = content_usage("/x train-ai=n, foo=y").statements
     assert said == Statement("content-usage", "train-ai", "disallow", "/x train-ai=n, foo=y", 2)
     assert said.place == "robots.txt"
+    assert said.revision == REVISIONS["content-usage"]
+    for value in ("ai=n", "train-ai = n", "/x"):  # of these, nothing can be read
+        assert content_usage(value).statements == (
+            Statement("content-usage", "", "unknown", value, 2),
+        )
     assert "attach-05" in said.revision
     assert "vocab-08" in said.revision
-
-
-@pytest.mark.parametrize("value", ["ai=n", "train-ai = n", "/x"])
-def test_a_statement_of_which_nothing_can_be_read_is_kept_as_written(value):
-    (said,) = content_usage(value).statements
-    assert said == Statement("content-usage", "", "unknown", value, 2)
 
 
 @pytest.mark.parametrize(
@@ -326,25 +314,30 @@ def test_tdmrep_json(rules, path, result):
     assert said.result("search") == "unknown"
 
 
-@pytest.mark.parametrize("body", [b"{}", b"", b"\xff", b"[" * 30_000, b'"x"', b"1" * 5000])
-def test_a_tdmrep_json_that_is_none_is_told(body):
-    said = with_file(Usage(), body)
-    assert said.result("tdm") == "unknown"
-    assert [(s.source, s.label, s.value, s.place) for s in said.statements] == [
-        ("tdmrep", "", "unknown", "tdmrep.json")
-    ]
+TOO_LONG = json.dumps([rule("/", 0), rule("/" + 40_000 * "x", 0)]).encode()
 
 
-def test_of_a_tdmrep_json_that_is_too_long_all_is_reserved():
-    said = tdmrep(rule("/", 0), rule("/" + 40_000 * "x", 0))
-    assert said.result("tdm") == "disallow"
-    assert [s.raw for s in said.statements] == ["a tdmrep.json of more than 32,768 bytes"]
-
-
-def test_a_tdmrep_json_that_can_not_be_had_is_told():
-    said = Usage().with_statements(TdmRules.unread("status 503").statements_for("/"))
-    assert said.result("tdm") == "unknown"
-    assert [(s.label, s.value, s.raw) for s in said.statements] == [("", "unknown", "status 503")]
+@pytest.mark.parametrize(
+    ("rules", "label", "value", "raw"),
+    [
+        *((TdmRules(body), "", "unknown", None) for body in (b"{}", b"", b"\xff", b'"x"')),
+        *((TdmRules(body), "", "unknown", None) for body in (b"[" * 30_000, b"1" * 5_000)),
+        # Of a file that is too long to be read, all is reserved.
+        (
+            TdmRules(TOO_LONG),
+            "tdm-reservation",
+            "disallow",
+            "a tdmrep.json of more than 32,768 bytes",
+        ),
+        (TdmRules.unread("status 503"), "", "unknown", "status 503"),
+    ],
+)
+def test_a_tdmrep_json_that_is_not_read_is_told(rules, label, value, raw):
+    (found,) = rules.statements_for("/")
+    assert Usage((found,)).result("tdm") == value
+    assert found[:3] == ("tdmrep", label, value)
+    assert found.place == "tdmrep.json"
+    assert raw in {None, found.raw}
 
 
 @pytest.mark.parametrize(
@@ -537,8 +530,6 @@ def test_usage_goes_through_json():
 
 def test_every_source_names_its_revision():
     assert all(REVISIONS.values())
-    for source in REVISIONS:
-        assert Statement(source, "", "unknown", "", None).revision == REVISIONS[source]
 
 
 @pytest.mark.parametrize("value", ["0,", "x,", "noindex,"])
