@@ -217,31 +217,48 @@ def test_robotstxt_itself_is_allowed_known_or_not(path, knows):
 # By which tokens.
 
 
-def test_tokens_are_those_of_the_header_else_of_the_crawl():
-    scene = Scene()
-    scene.knows(RULES, ("testbot",), ("partner",))
-    assert scene.known("/partner").verdict.allowed
-    as_partner = scene.known("/partner", headers={"User-Agent": "partner/2"})
-    assert as_partner.tokens == ("partner",)
-    assert not as_partner.verdict.allowed
+@pytest.mark.parametrize(
+    ("settings", "agent", "tokens"),
+    [
+        ({}, {}, ("testbot",)),
+        ({}, {"User-Agent": "partner/2"}, ("partner",)),
+        # The setting comes before the header.
+        ({"ROBOTSTXT_USER_AGENT": ["partner", "testbot"]}, {}, ("partner", "testbot")),
+        (
+            {"ROBOTSTXT_USER_AGENT": ["partner", "testbot"]},
+            {"User-Agent": "testbot/2"},
+            ("partner", "testbot"),
+        ),
+    ],
+)
+def test_by_which_tokens_a_request_is_decided(settings, agent, tokens):
+    scene = Scene(**settings)
+    scene.knows(RULES, ("testbot",), tokens)
+    decision = scene.known("/partner", headers=agent)
+    assert (decision.tokens, decision.verdict.allowed) == (tokens, "partner" not in tokens)
 
 
-def test_tokens_of_the_setting_come_before_the_header():
-    scene = Scene(ROBOTSTXT_USER_AGENT=["partner", "testbot"])
-    scene.knows(RULES, ("partner", "testbot"))
-    decision = scene.known("/partner", headers={"User-Agent": "testbot/2"})
-    assert decision.tokens == ("partner", "testbot")
-    assert not decision.verdict.allowed
-
-
-def test_what_is_found_out_is_asked_by_the_tokens_of_the_request():
-    scene = Scene()
+@pytest.mark.parametrize(
+    ("entries", "tokens"),
+    [((), ("partner",)), ((override("agent", agent="testbot"),), ("testbot",))],
+)
+@pytest.mark.parametrize("by", ["decision", "start_lookup"])
+def test_what_is_looked_up_is_asked_by_the_tokens_that_decide(entries, tokens, by):
+    scene = Scene(*entries)
     scene.will_find(RULES)
-    request = page("/partner", headers={"User-Agent": "partner/2"})
-    decision = run(scene.decider.decision(request, scene.decider.known_decision(request)))
-    assert not decision.verdict.allowed
+    request = page("/partner", headers={"User-Agent": "partner/1"})
+    found = []
+    if by == "decision":
+        found.append(run(scene.decider.decision(request, scene.decider.known_decision(request))))
+    else:
+        scene.decider.start_lookup(request, lambda entry, error: found.append(entry))
+        settle()
+    assert found[0] is not None
     assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has_rules_for(("partner",))
+    assert scene.cache.known_entry(ORIGIN).has_rules_for(tokens)
+    known = scene.decider.known_decision(request)
+    assert known.verdict.allowed == (tokens != ("partner",))
+    assert by == "start_lookup" or found == [known]
 
 
 def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
@@ -302,13 +319,9 @@ def test_another_agent_goes_by_the_entry_with_its_tokens():
     assert decision.verdict is None
     assert decision.tokens == ("partner",)
     assert decision.override.policy == "agent"
-    scene.will_find(RULES)
-    request = page("/partner", headers={"User-Agent": "other/1"})
-    found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
-    assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has_rules_for(("partner",))
+    scene.knows(RULES, ("partner",))
+    found = scene.known("/partner", headers={"User-Agent": "other/1"})
     assert (found.verdict.allowed, found.override) == (False, decision.override)
-    assert scene.decider.known_decision(request) == found
     assert scene.known("/private").verdict.allowed
 
 
@@ -339,23 +352,6 @@ def test_the_tokens_that_count():
     assert scene.decider.tokens_of(page(), other) == ("testbot",)
     assert scene.decider.override_of(other).policy == "ignore"
     assert not scene.decider.needs_robotstxt(other)
-
-
-@pytest.mark.parametrize(
-    ("entries", "tokens"),
-    [((), ("header",)), ((override("agent", agent="partner"),), ("partner",))],
-)
-def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, tokens):
-    scene = Scene(*entries)
-    scene.will_find(RULES)
-    request = page("/private", headers={"User-Agent": "header/1"})
-    found = []
-    scene.decider.start_lookup(request, lambda entry, error: found.append(entry))
-    settle()
-    assert found[0] is not None
-    assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has_rules_for(tokens)
-    assert scene.decider.known_decision(request).verdict is not None
 
 
 @pytest.mark.parametrize(
