@@ -51,7 +51,7 @@ WRONG = {
     "REP_MAX_SIZE": [0, 10**19],
     "REP_UNREACHABLE_STALE_AFTER": [-1],
     "REP_UNREACHABLE_ALLOW_AFTER": [{}],
-    "REP_UNREACHABLE_ACTION": ["wait", "allow"],
+    "REP_UNREACHABLE_ACTION": ["allow", "wait"],
     "REP_RETRY_DELAY": [0],
     "REP_CRAWL_DELAY_MIN": [-1],
     "REP_BACK_OFF_MAX": [-1],
