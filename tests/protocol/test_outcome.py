@@ -68,7 +68,7 @@ OTHER_PAGES = [
     b"<h1>500 Internal Server Error</h1>",
     b"<script>messages = {e404: 'page not found'}</script><h1>We'll be back</h1>",
     b"<style>/* page not found */</style> back soon",
-    b"<!-- page not found --> back soon",
+    b"<!-- > page not found --> back soon",
     "İ <style>/* page not found */</style> back soon".encode(),  # longer in lower case
     b"<h1>Back soon</h1>" + b"words " * 200 + b"page not found",
     b"<" * 70_000 + b"page not found",

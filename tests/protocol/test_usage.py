@@ -124,6 +124,7 @@ LINE = b"Content-Usage: train-ai=y\n"
         # Other lines above all groups are nobody's.
         (b"Content-Usage: train-ai=n\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
         (b"DisallowAITraining: /\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
+        (b"User-agent: *\nDisallowAITraining:\n", ["a"], [], "unknown"),
         # Signals behind a blank line are those of the group above.
         (BEHIND, ["a"], [6], "disallow"),
         (BEHIND, ["b"], [], "unknown"),
