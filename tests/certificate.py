@@ -1,7 +1,5 @@
 """A certificate for loopback."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 

@@ -5,8 +5,6 @@ started. Programs and options are given as to ``python`` and `subprocess`. What 
 `atexit` is not run where it was forked.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import runpy

@@ -1,7 +1,5 @@
 """Names of hosts that are all on loopback."""
 
-from __future__ import annotations
-
 import socket
 
 from twisted.internet.address import IPv4Address, IPv6Address

@@ -1,7 +1,5 @@
 """The cache of a crawl, whose fetches end when the test says so, and how."""
 
-from __future__ import annotations
-
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 

@@ -1,7 +1,5 @@
 """A clock that goes on only when a test says so."""
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from itertools import count
 

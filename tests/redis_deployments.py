@@ -1,7 +1,5 @@
 """Redis as it is run: a cluster, sentinels, TLS; each of real servers, on free ports of loopback."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import redis

@@ -1,7 +1,5 @@
 """A proxy in front of a Redis, which fails at the calls of scripts that a test names."""
 
-from __future__ import annotations
-
 import socket
 from threading import Thread
 

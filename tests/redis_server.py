@@ -1,7 +1,5 @@
 """A Redis of the tests' own, on a free port, that can be stopped, paused and filled."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Tests that await what a crawl awaits, and ports for what they start."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from functools import wraps

@@ -1,7 +1,5 @@
 """A server in a process of its own, which answers each line that it gets with a line of JSON."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

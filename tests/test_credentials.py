@@ -1,7 +1,5 @@
 """Passwords in URLs stand in no line of the log, no report, no evidence and no exception."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import logging

@@ -1,7 +1,5 @@
 """The demonstration, run for real: what its tables say is what the README promises."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

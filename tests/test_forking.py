@@ -1,7 +1,5 @@
 """A program that is forked is as one that is started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

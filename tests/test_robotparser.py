@@ -1,7 +1,5 @@
 """Our parser behind Scrapy's interface."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy.robotstxt import RobotParser as BaseRobotParser
 

@@ -1,7 +1,5 @@
 """Settings are checked at the start; the addon leaves alone what the user has set."""
 
-from __future__ import annotations
-
 import logging
 import re
 from decimal import Decimal

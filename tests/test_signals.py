@@ -1,7 +1,5 @@
 """What spiders and extensions hear of robots.txt: meta, signals, and the API."""
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref

@@ -1,7 +1,5 @@
 """Sitemaps by way of robots.txt; and the line in the log that says where the crawl stands."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

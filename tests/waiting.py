@@ -5,8 +5,6 @@ is to be over is made so by moving the clock, not by waiting; and how long somet
 nowhere. test_no_clocks.py looks after that. The bound below guards against a test that would hang.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import logging

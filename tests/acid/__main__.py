@@ -5,8 +5,6 @@ https sites in ``SSL_CERT_FILE``, and an empty directory as its current one.
 The status is 1 if a story was not kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """A certificate for loopback, which the program openssl makes."""
 
-from __future__ import annotations
-
 import subprocess
 
 CONFIG = """

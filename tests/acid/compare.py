@@ -5,8 +5,6 @@ With ``--write``, results.json and its page get what was found; crawlers that ar
 what they had. The status is 1 if scrapy-rep did not keep a story that its defaults can keep.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -4,8 +4,6 @@ With the results of an earlier version, print which stories came out otherwise s
 ``python -m acid.page BEFORE.json``.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the acid test found of each crawler, as JSON, and the tables that are drawn from it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

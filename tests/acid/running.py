@@ -1,7 +1,5 @@
 """Runs a crawler against stories, and returns what came of each."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The sites of the acid test, each on an address of loopback of its own, and what is wrong with what reached them."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket

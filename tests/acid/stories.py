@@ -1,7 +1,5 @@
 """All stories of the acid test, in the order of its tables: first those of the demonstration web."""
 
-from __future__ import annotations
-
 import gzip
 
 from . import quotes, stories_of_the_demo

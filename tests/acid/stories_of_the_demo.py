@@ -1,7 +1,5 @@
 """The stories of the demonstration web, which are stories of the acid test, too."""
 
-from __future__ import annotations
-
 from . import quotes
 from .story import (
     FOR_EVER,

@@ -1,7 +1,5 @@
 """The admission of a crawl with all that it asks, in made-up time; the network is the test's."""
 
-from __future__ import annotations
-
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.lookup_limit import LookupLimit

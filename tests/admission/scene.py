@@ -1,7 +1,5 @@
 """A queue in memory, and the admission that it asks, in made-up time."""
 
-from __future__ import annotations
-
 from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
 

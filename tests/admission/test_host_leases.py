@@ -1,7 +1,5 @@
 """The leases by which two workers keep the delay and the pauses of a host together."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -3,8 +3,6 @@
 In real crawls: tests/scheduler/test_broad.py.
 """
 
-from __future__ import annotations
-
 import logging
 
 import pytest

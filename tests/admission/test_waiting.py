@@ -1,7 +1,5 @@
 """What waits, beside a plain list of it, in made-up time."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """One worker in made-up time: what it may send, and when."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 

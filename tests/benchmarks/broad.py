@@ -9,8 +9,6 @@ second of processor time; the latter suffers less from what else the machine doe
 crawls end after ``--at-most`` seconds, with what they have then. ``pop`` is the queue alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import statistics

@@ -4,8 +4,6 @@
 "at_most": seconds, "accounts": file or null}``
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -6,8 +6,6 @@ Prints its port. The origin with number n has the story n modulo their number. A
 input asks for the journal, which comes as a line of JSON; the process ends with its input.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

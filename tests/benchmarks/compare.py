@@ -8,8 +8,6 @@ middleware does: ``RobotsTxt.parse(body).rules_for("Scrapy")``, then
 ``rules.verdict_for(target_of(url))``. Other engines: ``tests.conformance.speed``.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import random

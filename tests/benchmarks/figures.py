@@ -3,8 +3,6 @@
 It needs matplotlib, and runs nothing. The same JSON gives the same SVG.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

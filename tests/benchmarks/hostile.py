@@ -7,8 +7,6 @@ the same size; what each doubling of the file costs (125, 250, 500 KiB); peak me
 verdict of all the URLs.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 import tracemalloc

@@ -7,8 +7,6 @@ requests: all of those are sent at once, and end at once. Printed are the time o
 to open, memory above that of an empty queue, and the times of the first 400 pops and of all others.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

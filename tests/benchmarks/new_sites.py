@@ -9,8 +9,6 @@ installed, with a new store. A ratio is the median of those of each round. Print
 ratios of the processor time of the whole crawls.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

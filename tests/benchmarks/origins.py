@@ -10,8 +10,6 @@ its ratio to the built-in's; peak memory above the start; the most lookups under
 the size of the store.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -9,8 +9,6 @@ costs both an exception, stats and a log call. The two take turns, and their fas
 other processes disturbed least, are compared.
 """
 
-from __future__ import annotations
-
 import asyncio
 from itertools import islice
 from time import perf_counter, time

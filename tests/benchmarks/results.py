@@ -4,8 +4,6 @@ A row is a dict in the order of its columns: first what was varied, then what wa
 ratios of pairs that were measured in turns, named ``a/b``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

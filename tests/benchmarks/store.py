@@ -5,8 +5,6 @@ how many origins are in memory at most; writes a second, a thousand at once; the
 first lookup after opening, at first in what the system does not hold in memory, and lookups a second.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -1,7 +1,5 @@
 """A way to run a command."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

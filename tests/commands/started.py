@@ -1,7 +1,5 @@
 """Commands that go on while a test talks with them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """``scrapy robots cache``, on stores that crawls filled."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """``scrapy robots evidence``, of what crawls have written."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """Scrapy's commands at which somebody waits for the answer."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """``scrapy robots plan``, run as people run it, against sites whose requests are counted."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """``scrapy robots``, run as people run it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

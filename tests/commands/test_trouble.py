@@ -1,7 +1,5 @@
 """What goes wrong while a command runs, and how it is told."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import subprocess

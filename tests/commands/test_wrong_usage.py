@@ -1,7 +1,5 @@
 """What is said about a wrong command line, with status 2."""
 
-from __future__ import annotations
-
 import pytest
 
 A, B = "http://a.example/", "https://b.example"

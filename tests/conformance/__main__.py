@@ -7,8 +7,6 @@
 Engines are looked for in the folder CONFORMANCE_ENV. Exits with 1 if scrapy-rep fails a case.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -4,8 +4,6 @@
 about fetching, caching and redirects are not here: a parser can't be asked about them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

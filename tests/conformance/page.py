@@ -4,8 +4,6 @@ With the folder of an earlier version, print what came out otherwise since:
 ``python -m conformance.page FOLDER``.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What engines answered: kept as JSON, and the tables that are drawn from it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

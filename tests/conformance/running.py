@@ -4,8 +4,6 @@ An engine that crashes fails that case. One that doesn't answer in time has not 
 failed it either. It is started again for the next one.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -6,8 +6,6 @@ Times are of the processor, and the least of some rounds counts. With ``--write`
 results get what was found.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import gzip

@@ -1,7 +1,5 @@
 """The cases are sound, cover their clauses, and scrapy-rep passes them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

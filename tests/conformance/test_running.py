@@ -1,7 +1,5 @@
 """An engine that fails fails no more than the cases that it fails."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Write cases.json from what cases_*.py say: ``python -m conformance.write``."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What cases are written with: one call for a case, beside the clause that it is written for."""
 
-from __future__ import annotations
-
 import base64
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A crawl of given requests, in this process, and what came of it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The tests' side of mode_crawl.py: starts a crawl, talks with it, gets its result."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -9,8 +9,6 @@ released, which it is once for all, ``["wait", seconds]``, ``["repeat", latin-1 
 between]``, ``["close"]``, ``["reset"]``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

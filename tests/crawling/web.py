@@ -1,7 +1,5 @@
 """The tests' side of server.py: opens sites, tells their stories, reads what reached them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

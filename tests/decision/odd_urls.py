@@ -1,7 +1,5 @@
 """Odd URLs for a server: a fixed table, and its combinations."""
 
-from __future__ import annotations
-
 from itertools import product
 
 PIECES = (

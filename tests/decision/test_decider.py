@@ -1,7 +1,5 @@
 """What is decided of a request: by an override, by tokens, under every spelling, by an entry."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What download handlers make of URLs: no disallowed page is had by it."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """REP_OVERRIDES in crawls."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import Counter

@@ -1,7 +1,5 @@
 """What may become of a URL between the verdict and the site."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.decision.spellings import stripped_url, without_dot_segments

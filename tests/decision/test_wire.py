@@ -4,8 +4,6 @@ Some thousand odd URLs go through each handler to a real server. A release of Sc
 httpx or Python that makes something else of a URL fails here.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from importlib import import_module

@@ -4,8 +4,6 @@ A request says which it is in its ``X-Number``, on FTP by its user; ``targets`` 
 by that number what came, and of whom it was asked (``Host``, ``:authority``).
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from contextlib import suppress

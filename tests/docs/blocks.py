@@ -1,7 +1,5 @@
 """The literal blocks of the docs, and what kind each of them is."""
 
-from __future__ import annotations
-
 import logging
 import re
 import textwrap

@@ -3,8 +3,6 @@
 It crawls sites on port 80 of loopback, so that their URLs are as on the web.
 """
 
-from __future__ import annotations
-
 import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """What the docs show of the command line and of the log is what comes out."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from importlib.metadata import metadata

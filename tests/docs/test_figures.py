@@ -1,7 +1,5 @@
 """Figures, tables and numbers of the docs are of the same runs, and show nothing of who ran them."""
 
-from __future__ import annotations
-
 import json
 import re
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """The README is read on PyPI, too: its links are absolute, and those of ours lead somewhere."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import metadata
 

@@ -1,7 +1,5 @@
 """The Python of the docs: settings are read, values compared, spiders and extensions run."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import logging

@@ -1,7 +1,5 @@
 """Each line of the log in a section of the page by symptom is logged by a crawl with this symptom."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 from scrapy.settings import default_settings

@@ -1,12 +1,9 @@
 """REP_DRY_RUN in crawls."""
 
-from __future__ import annotations
-
 import json
 import logging
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
@@ -15,7 +12,6 @@ from tests.decision.test_overrides import overridden, override
 from tests.test_signals import Ear
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
     plain = web.site(robots("User-agent: *\nDisallow: /private\n"))
     failing = web.site(answer(503))
@@ -45,7 +41,6 @@ async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
     assert [line for line in lines if "obey" in line.lower()] == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
     plain = web.site(robots("User-agent: *\nDisallow: /private\nDisallow: /cgi\n"))
     slow = [
@@ -102,7 +97,6 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
     assert {name: end["stats"][name] for name in told} == told
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_without_delays_says_so(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 60\n"))
     settings = {"REP_DRY_RUN": True, "REP_CRAWL_DELAY_MAX": 0}
@@ -113,7 +107,6 @@ async def test_a_dry_run_without_delays_says_so(web):
     )
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_tells_of_a_url_without_an_origin(web):
     bad = Request(web.site().url("/").replace("127.0.0.1", "127.0.0.1%00"))
     result = await crawl(bad, settings={"REP_DRY_RUN": True})
@@ -121,7 +114,6 @@ async def test_a_dry_run_tells_of_a_url_without_an_origin(web):
     assert f"Dry run, would drop <GET {bad.url}>: no-origin" in result.messages()
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
     rules = "User-agent: *\nDisallow: /private\n"
     missing, failing = web.site(gzipped(rules, status=404)), web.site(answer(503, rules))
@@ -133,7 +125,6 @@ async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
     assert heard == {missing.url("/private"): False, failing.url("/"): True}
 
 
-@pytest_twisted.ensureDeferred
 async def test_error_responses_of_earlier_crawls_allow_everything_in_the_built_in(web, tmp_path):
     site = web.site(answer(404, "User-agent: *\nDisallow: /private\n"))
     store = f"sqlite:///{tmp_path}/robots.sqlite"
@@ -147,7 +138,6 @@ async def test_error_responses_of_earlier_crawls_allow_everything_in_the_built_i
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, clock):
     site = web.site(answer(503))
     urls = [site.url("/1"), site.url("/2")]
@@ -181,7 +171,6 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
 
 
 @pytest.mark.parametrize("dry", [True, False])
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_knows_that_another_queue_defers_nothing(web, dry):
     url = web.site(answer(503)).url("/")
     settings = {"REP_UNREACHABLE_ACTION": "defer", **SCRAPYS_QUEUE, "REP_DRY_RUN": dry}
@@ -194,7 +183,6 @@ async def test_a_dry_run_knows_that_another_queue_defers_nothing(web, dry):
 
 
 @pytest.mark.parametrize(("timeout", "waits"), [(60, False), (86_400, True)])
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_knows_how_long_is_waited_for_what_is_awaited(web, timeout, waits):
     page = web.site(robots("")).url("/")
     url = web.site(answer(503)).url("/")
@@ -217,7 +205,6 @@ async def test_a_dry_run_knows_how_long_is_waited_for_what_is_awaited(web, timeo
 
 
 @pytest.mark.parametrize("policy", ["ignore", "disallow"])
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_compares_no_override_with_a_robotstxt_that_it_does_not_know(web, policy):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     urls = [site.url("/"), site.url("/private")]
@@ -230,7 +217,6 @@ async def test_a_dry_run_compares_no_override_with_a_robotstxt_that_it_does_not_
     assert not [text for text in result.messages() if "Scrapy's built-in" in text]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web, tmp_path):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     stored = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
@@ -243,7 +229,6 @@ async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web
 
 
 @pytest.mark.parametrize("name", ["decision.decider.split_url", "decision.usage.describe"])
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch, name):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
 

@@ -1,7 +1,5 @@
 """The three modes of Scrapy, each crawl in a process of its own; and peak memory."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,12 +1,9 @@
 """What a browser may fetch for a page: the hook of scrapy-playwright, asked by a small browser."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
@@ -70,7 +67,6 @@ def page(*sources):
 BROWSER = {"DOWNLOAD_HANDLERS": {"http": Browser}, "USER_AGENT": "testbot/1.0"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_disallowed_is_not_fetched_for_a_page(web):
     site = web.site(
         robots(RULES), paths={"/page": page("/a.png", "/private/b.png", "data:image/png;base64,AA")}
@@ -90,7 +86,6 @@ class FailingMiddleware:
         raise ZeroDivisionError
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_of_the_process_that_failed_at_its_start_decides_nothing(web):
     site = web.site(robots(RULES), paths={"/page": page("/a.png", "/private/b.png")})
     with pytest.raises(ZeroDivisionError) as error:
@@ -101,7 +96,6 @@ async def test_a_crawl_of_the_process_that_failed_at_its_start_decides_nothing(w
 
 
 @pytest.mark.parametrize(("unknown", "first"), [("abort", []), ("allow", ["/a.png", "/private/b"])])
-@pytest_twisted.ensureDeferred
 async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web, unknown, first):
     other = web.site(held(robots(RULES)))
     sources = page(other.url("/a.png"), other.url("/private/b"))
@@ -121,7 +115,6 @@ async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web, u
     assert result.stats["robotstxt/subresource/unknown"] == 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_that_is_exempt_is_not_aborted(web):
     site = web.site(robots(RULES), paths={"/private/1": page("/private/2")})
     request = Request(site.url("/private/1"), meta={"dont_obey_robotstxt": True})
@@ -131,7 +124,6 @@ async def test_a_page_that_is_exempt_is_not_aborted(web):
     assert len(result.responses) == 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_aborts_nothing_and_tells(web):
     site = web.site(robots(RULES), paths={"/page": page("/private/b.png")})
     result = await crawl(site.url("/page"), settings={**BROWSER, "REP_DRY_RUN": True})
@@ -139,7 +131,6 @@ async def test_a_dry_run_aborts_nothing_and_tells(web):
     assert result.stats["robotstxt/subresource/forbidden"] == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_pages_that_go_elsewhere_by_a_script_are_asked_about(web):
     site = web.site(robots(RULES))
     asked = {}
@@ -165,7 +156,6 @@ async def test_pages_that_go_elsewhere_by_a_script_are_asked_about(web):
     }
 
 
-@pytest_twisted.ensureDeferred
 async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
     site = web.site(robots("User-agent: *\nDisallow: /"), paths={"/page": page("/a.png")})
     await crawl(site.url("/page"), settings={**BROWSER, "ROBOTSTXT_OBEY": False})
@@ -173,7 +163,6 @@ async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
     assert not abort_disallowed(BrowserRequest(site.url("/private")))
 
 
-@pytest_twisted.ensureDeferred
 async def test_another_value_stops_the_crawl(web):
     site = web.site(robots(RULES))
     with pytest.raises(
@@ -204,7 +193,6 @@ async def test_a_page_that_cannot_be_watched_is_closed():
     assert page.closed
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_is_over_is_not_asked(web):
     # It would say of each origin that it does not know that the crawl is closing.
     result = await crawl(web.site(robots("")).url("/a"))

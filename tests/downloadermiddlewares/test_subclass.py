@@ -1,11 +1,8 @@
 """Subclasses of the middleware that let some requests pass, as they are written for Scrapy's own."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep import RobotsTxtMiddleware
@@ -57,7 +54,6 @@ def errors(result):
 @subclasses
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
 @pytest.mark.parametrize("behind", [{}, {SetsUserAgent: 700}], ids=["", "decided again"])
-@pytest_twisted.ensureDeferred
 async def test_what_a_subclass_exempts_is_sent_and_nothing_else(web, subclass, behind, queue):
     site = web.site(robots(RULES))
     settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100, **behind}, **queue}
@@ -72,7 +68,6 @@ async def test_what_a_subclass_exempts_is_sent_and_nothing_else(web, subclass, b
 
 @takes_spider
 @subclasses
-@pytest_twisted.ensureDeferred
 async def test_a_subclass_is_asked_about_the_url_that_is_sent(web, subclass):
     site = web.site(robots(RULES))
     settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100, Rewrites: 700}}
@@ -98,7 +93,6 @@ async def test_a_subclass_is_asked_about_the_url_that_is_sent(web, subclass):
 
 @takes_spider
 @subclasses
-@pytest_twisted.ensureDeferred
 async def test_a_subclass_is_asked_about_the_url_that_the_handler_followed_to(web, subclass):
     paths = {"/in": [redirect("/private")], "/out": [redirect("/exempt")]}
     paths["/exempt/in"] = [redirect("/private")]
@@ -115,7 +109,6 @@ async def test_a_subclass_is_asked_about_the_url_that_the_handler_followed_to(we
 
 @subclasses
 @takes_spider
-@pytest_twisted.ensureDeferred
 async def test_the_meta_of_what_is_exempt_is_as_if_nothing_was_decided(web, subclass):
     site = web.site(robots(RULES))
 
@@ -130,7 +123,6 @@ async def test_the_meta_of_what_is_exempt_is_as_if_nothing_was_decided(web, subc
     assert not [key for key in exempt if "robotstxt" in key]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_subclass_that_is_switched_off_leaves_the_middleware_in_place(web):
     site = web.site(robots(RULES))
     settings = {"DOWNLOADER_MIDDLEWARES": {Exempts: None}}

@@ -1,7 +1,5 @@
 """A crawl that is refused at its start leaves what the crawls before it have written."""
 
-from __future__ import annotations
-
 import gc
 import json
 import sqlite3

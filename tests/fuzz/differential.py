@@ -8,8 +8,6 @@ whose text has to be taken out of the file for Protego to agree. docs/conformanc
 kinds, and settles each by the documents.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

@@ -5,8 +5,6 @@
 Each rule is asked alone. Prints how many verdicts differ, and some of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

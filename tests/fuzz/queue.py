@@ -6,8 +6,6 @@
 ``--seed`` runs one alone, and prints all that it does.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from random import Random

@@ -7,8 +7,6 @@ its own. Without it, the inputs of the corpus are changed at random. It stops at
 raises, and writes it to crash-TARGET.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import atexit

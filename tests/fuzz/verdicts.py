@@ -6,8 +6,6 @@ Minutes are of the processor.
 Stops at the first file and URL on which they disagree, or on which the engine raises.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import time

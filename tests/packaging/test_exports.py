@@ -1,7 +1,5 @@
 """What users may name: it comes from the root, and nothing else is documented."""
 
-from __future__ import annotations
-
 import ast
 import re
 from importlib import import_module

@@ -6,8 +6,6 @@ of the machine. Benchmarks measure just that, so does the table of the wire, and
 made-up time.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the distribution is to hold, and what its import is not to load."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.metadata import metadata, requires, version

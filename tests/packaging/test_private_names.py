@@ -4,8 +4,6 @@ What may change without notice is seen here by name. A name with an underscore t
 gives nobody is somebody else's; so is a module with one.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 After a change that is meant: `python -m tests.packaging.test_public` writes public.txt again.
 """
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields, is_dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Crawls with a Scrapy in which a private name that the package uses has become another one."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

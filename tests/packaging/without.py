@@ -4,8 +4,6 @@
 so that Scrapy works as ever. Prints what became of the URLs; the log is on stderr.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import sys

@@ -1,7 +1,5 @@
 """Values of headers as a hostile site may write them."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 PARTS = [

@@ -1,7 +1,5 @@
 """Crawl-delay and Request-rate: what is read, and what is left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in

@@ -1,7 +1,5 @@
 """Which group holds, and which rules of it match."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.protocol.explain import explain

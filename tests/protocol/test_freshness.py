@@ -1,7 +1,5 @@
 """From headers to times: SPEC F-11, RFC 9309 §2.4, RFC 9111, RFC 9110 §10.2.3."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

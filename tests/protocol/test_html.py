@@ -1,7 +1,5 @@
 """Plain text as browsers wrap it, and HTML that is none of that."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a linter says of a file, line by line."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

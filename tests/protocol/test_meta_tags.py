@@ -1,7 +1,5 @@
 """Robots meta tags and X-Robots-Tag (SPEC R-1 to R-4)."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from itertools import repeat
 

@@ -1,7 +1,5 @@
 """How a fetch ended: SPEC F-1, F-2, F-5, F-6, F-9, F-10."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What may be fetched, over months of made-up time: SPEC F-5 to F-8 and F-11."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

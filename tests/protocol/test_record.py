@@ -1,7 +1,5 @@
 """The form of a record in a store: what was written is read, anything else is refused."""
 
-from __future__ import annotations
-
 import json
 import zlib
 

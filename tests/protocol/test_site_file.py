@@ -1,7 +1,5 @@
 """The files of a site, and what stores have them under."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_rep.protocol.origin import origin_of

@@ -1,7 +1,5 @@
 """Usage preferences: the facts that PREFERENCES lists, point by point (U-1 to U-5)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

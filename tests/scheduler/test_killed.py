@@ -1,7 +1,5 @@
 """A crawl of many sites that is killed, and gone on with."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

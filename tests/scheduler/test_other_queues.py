@@ -1,7 +1,5 @@
 """A JOBDIR that another priority queue has left is refused, and stays as it is."""
 
-from __future__ import annotations
-
 import pytest
 import scrapy
 

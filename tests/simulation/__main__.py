@@ -4,8 +4,6 @@
 so large.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

@@ -3,8 +3,6 @@
 And what the worlds that live on one have in common.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 from collections import Counter

@@ -1,7 +1,5 @@
 """A few hundred seeds of the simulation; ``make simulate`` runs a hundred thousand."""
 
-from __future__ import annotations
-
 import logging
 from concurrent.futures import ThreadPoolExecutor
 

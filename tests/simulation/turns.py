@@ -9,8 +9,6 @@ pause, no worker that knows of it sends anything; after it, one request is sent 
 response; each request ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections import defaultdict

@@ -5,8 +5,6 @@ which worker dies at which await, how the store fails and whose clock jumps. Wha
 checked at every fetch and every verdict.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

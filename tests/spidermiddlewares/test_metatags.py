@@ -1,7 +1,5 @@
 """Meta tags and X-Robots-Tag in crawls (SPEC R-1 to R-4)."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 

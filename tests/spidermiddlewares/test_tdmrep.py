@@ -1,7 +1,5 @@
 """tdmrep.json in crawls: asked for once per origin, before the pages that it speaks of."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sqlite3

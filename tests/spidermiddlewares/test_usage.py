@@ -1,7 +1,5 @@
 """Usage preferences in crawls: eleven sites, each with its own way to say them."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 

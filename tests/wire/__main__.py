@@ -7,8 +7,6 @@ that ended, of those that were sent. How they are counted is in figures.py, what
 cells.py. The status is 1 if a cell broke a promise, or could not show it, or a positive control did not.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import sys

@@ -5,8 +5,6 @@ third page with 429 and ``Retry-After: 5``, and a control without delay. They di
 requests go.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 ADDRESSES = {

@@ -5,8 +5,6 @@
 "closes_after_refusal": whether the spider closes then}``
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

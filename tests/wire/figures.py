@@ -12,8 +12,6 @@ What arrived after the pause, and before the first answer to one of these, are p
 one. The host takes long for that answer. Requests for robots.txt count for none of these.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The parts of others' stacks: downloader middlewares, and extensions that are named in settings."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

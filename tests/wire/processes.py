@@ -1,7 +1,5 @@
 """The hosts, the store and the crawls of a cell or of chaos, each in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

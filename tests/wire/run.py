@@ -1,7 +1,5 @@
 """Runs a cell of the table."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import contextmanager

@@ -12,8 +12,6 @@ The time of a request is when the kernel received the packet that ended its head
 clock: no delay of this process is in it. All processes of a machine have the same monotonic clock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

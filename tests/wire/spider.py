@@ -1,7 +1,5 @@
 """The spider of the table and of chaos, and the journal of its process."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What counts for a delay and for a pause, in journals that are made up."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.wire import figures

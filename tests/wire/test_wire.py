@@ -1,7 +1,5 @@
 """Some cells of the table: ``python -m tests.wire`` has all."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

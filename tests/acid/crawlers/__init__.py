@@ -6,8 +6,6 @@ the private addresses of the test. A time limit is set only for a crawler that w
 site that hangs for more than a quarter of an hour.
 """
 
-from __future__ import annotations
-
 import shlex
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Reads what crawls have written, as plain values."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 

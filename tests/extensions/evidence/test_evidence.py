@@ -1,7 +1,5 @@
 """Evidence: each page, each hop and each drop is told truly."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

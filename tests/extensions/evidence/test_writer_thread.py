@@ -1,7 +1,5 @@
 """What becomes of evidence where crawls are killed, and where it can't be written."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """A page in Chromium, by Playwright."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

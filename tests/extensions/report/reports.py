@@ -1,7 +1,5 @@
 """A report of what was counts."""
 
-from __future__ import annotations
-
 CRAWL = {
     "spider": "list", "finished": "2026-11-22T08:11:27.182Z", "finish_reason": "finished",
     "dry_run": False, "tokens": ["testbot"], "purposes": [], "allowed": 4, "dropped": 3,

@@ -1,7 +1,5 @@
 """What a report is made of is bounded, whatever a site does."""
 
-from __future__ import annotations
-
 import os
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Where reports are written, and that no crawl writes over another's."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """The report: what is written, in all of its forms."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -5,8 +5,6 @@ one on purpose. A crawl gets smaller with ``--host ADDRESS`` (only these), ``--w
 ``--set NAME=JSON``. The status is 1 if a promise was broken, or a control was not seen.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -5,8 +5,6 @@ store, only what its own process was told counts; else what any worker was told.
 request may be on its way, or an answer unread, are the constants.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a seed decides: hosts, requests, settings, workers, and the parts of others' stacks."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

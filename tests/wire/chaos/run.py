@@ -1,7 +1,5 @@
 """Runs a plan."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time
