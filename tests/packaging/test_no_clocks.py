@@ -40,6 +40,7 @@ ALLOWED = {
     ("stores/test_sqlite.py", "a limit of 0.3 s"): "is to be over, as the file is locked",
     ("stores/test_guarded.py", "a limit of 0 s"): "is over, as the file is locked",
     ("scheduler/test_broad.py", "calls sleep"): "counts pauses in pauses, however long each is",
+    ("extensions/report/browser.py", "a limit of 0 s"): "none, as Playwright has it",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/adapters/pipe.py", "reads time.process_time"): "times engines, when asked to",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",

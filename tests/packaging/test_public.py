@@ -25,10 +25,10 @@ PROTOCOL = ("explain", "lint", "meta_tags", "origin", "product_tokens", "usage.u
 
 
 def signature(value):
-    if inspect.isclass(value) and not (
-        issubclass(value, tuple) or is_dataclass(value) or "__init__" in vars(value)
-    ):
-        return ""  # that of a class of Scrapy or Python, which other versions may change
+    if inspect.isclass(value) and not (issubclass(value, tuple) or is_dataclass(value)):
+        (home,) = [each for each in value.__mro__ if "__init__" in vars(each)][:1]
+        if not home.__module__.startswith("scrapy_rep"):
+            return ""  # that of a class of Scrapy or Python, which other versions may change
     try:
         found = inspect.signature(value)
     except (TypeError, ValueError):
