@@ -3,6 +3,16 @@
 A slot has a heap of its lanes, ordered by the next request of each lane. A lane whose requests wait
 has no rank in this heap, so that any number of them doesn't slow down the search for the next
 request.
+
+The order of slots is that of Scrapy's DownloaderAwarePriorityQueue, at less cost. At every pop,
+Scrapy's queue counts the active downloads of each slot, and chooses a slot with the fewest: of
+several, the next one by name; after the last name comes the first. With thousands of slots most are
+idle: they have no downloads. To go through all slots at each pop would be slow.
+
+Here the name of an idle slot goes into a heap, and its downloads are not counted until its name is
+reached. This is done in rounds: a round goes through the names once, in their order. At a pop, the
+downloads are counted only of slots that had some at the last pop, or that were added since: because
+a request was pushed or popped, or a wait has ended. Slots with downloads come after all idle ones.
 """
 
 from __future__ import annotations
@@ -13,8 +23,10 @@ from itertools import count
 from typing import Any, Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.utils.scrapy_internals import downloader_of
 
 _STALE: Final = 16
 """The heap of a slot is rebuilt if it has more pairs than two for each lane, plus this number."""
@@ -30,7 +42,7 @@ class Lane:
     Requests that no robots.txt governs are in a lane without origin.
     """
 
-    __slots__ = ("failures", "heap", "origin", "overdue", "rank", "size", "slot")
+    __slots__ = ("failures", "heap", "origin", "overdue", "rank", "since", "size", "slot")
 
     def __init__(self, slot: Slot, origin: Origin | None) -> None:
         self.slot: Slot = slot
@@ -41,6 +53,8 @@ class Lane:
         in memory, also the request. On disk, only the first key is here."""
         self.rank: Rank | None = None
         """The rank in the heap of the slot; None while the lane waits."""
+        self.since: float | None = None
+        """When its first request was deferred, by the monotonic clock; None if none was."""
         self.overdue: bool = False
         """Whether its requests leave to be dropped, as the next try of their robots.txt is later
         than REP_DEFER_TIMEOUT allows."""
@@ -78,36 +92,40 @@ class Slot:
 
 
 class Lanes:
-    """The lanes of a queue that are in memory and have requests."""
+    """The lanes that are in memory and have requests, and the order of their slots.
 
-    def __init__(self) -> None:
+    The requests are in memory, too; in a subclass, they are on disk.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._downloader = downloader_of(crawler)
+        self._number = count(1)
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
-        self.slots: dict[str, Slot] = {}
-        """The download slots that have lanes, by name."""
+        self._slots: dict[str, Slot] = {}
         self.size: int = 0
         """Number of requests in all lanes."""
         self.on_disk: int = 0
         """Number of requests on disk whose download slots have no lanes in memory."""
-
-    def lane(self, name: str, origin: Origin | None) -> Lane:
-        """Return the lane of ``origin`` in the download slot ``name``; make one if there is none.
-
-        ``resize`` must be called with a new lane: it sets the size, or removes an empty lane.
-        """
-        lane = self._lanes.get((name, origin))
-        if lane is None:
-            slot = self.slots.get(name)
-            if slot is None:
-                slot = self.slots[name] = Slot(name)
-            slot.lanes += 1
-            lane = self._lanes[name, origin] = Lane(slot, origin)
-        return lane
+        self._last = ""
+        """The name of the last slot that a request was popped from; the slots after it are next."""
+        self._passed = ""
+        """Slots whose names are not after this name come in the next round."""
+        # Heaps of the names of idle slots, which have no downloads.
+        self._this_round: list[str] = []
+        self._next_round: list[str] = []
+        self._idle: set[str] = set()
+        """The names in both heaps."""
+        self._new: set[str] = set()
+        """The names of slots whose downloads are to be counted."""
 
     def __len__(self) -> int:
         return len(self._lanes)
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._lanes.values())
+
+    def has_slot(self, name: str) -> bool:
+        return name in self._slots
 
     def resize(self, lane: Lane, size: int) -> None:
         """Set the number of requests of ``lane``; remove the lane if it is 0."""
@@ -119,37 +137,136 @@ class Lanes:
         lane.slot.lanes -= 1
         if not lane.slot.lanes:
             lane.slot.ranks.clear()  # breaks the reference cycle of slot and lane
-            del self.slots[lane.slot.name]
+            del self._slots[lane.slot.name]
 
-    def clear(self) -> None:
-        self._lanes.clear()
-        self.slots.clear()
-        self.size = 0
+    def _lane(self, name: str, origin: Origin | None) -> Lane:
+        """Return the lane of ``origin`` in the download slot ``name``; make one if there is none.
 
+        The caller adds requests to a new lane.
+        """
+        lane = self._lanes.get((name, origin))
+        if lane is None:
+            slot = self._slots.get(name)
+            if slot is None:
+                slot = self._slots[name] = Slot(name)
+            slot.lanes += 1
+            lane = self._lanes[name, origin] = Lane(slot, origin)
+        return lane
 
-class RequestsInMemory:
-    """The requests of all lanes in memory: those of a lane are in its ``heap``.
+    # Requests.
 
-    ``order`` is 1 for first in, first out; -1 for last in, first out.
-    """
+    def push(self, slot: str, origin: Origin | None, rank: Rank, request: Request) -> Lane | None:
+        """Add ``request``; return its lane, or None if that is only on disk.
 
-    def __init__(self) -> None:
-        self._number = count(1)
-
-    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
+        The last value of ``rank`` is 1 for first in, first out; -1 for last in, first out.
+        """
+        lane = self._lane(slot, origin)
+        priority, start, order = rank
         heappush(lane.heap, (priority, start, next(self._number) * order, request))
+        self.resize(lane, lane.size + 1)
+        return lane
 
-    @staticmethod
-    def read(lane: Lane) -> Request:
-        """Return the next request without removing it."""
+    def read(self, lane: Lane) -> Request:
+        """Return the next request of ``lane`` without removing it."""
         request: Request = lane.heap[0][3]
         return request
 
-    @staticmethod
-    def read_first(lane: Lane, limit: int) -> list[Request]:
+    def read_first(self, lane: Lane, limit: int) -> list[Request]:
         return [item[3] for item in nsmallest(limit, lane.heap)]
 
-    @staticmethod
-    def pop(lane: Lane) -> Request:
+    def pop(self, lane: Lane) -> Request:
+        """Remove the next request of ``lane``, and return it. The caller sets the size."""
         request: Request = heappop(lane.heap)[3]
         return request
+
+    def close(self) -> list[str | int] | dict[str, list[int]]:
+        """Remove all lanes; return the state for JOBDIR, empty if no requests are left."""
+        self._lanes.clear()
+        self._slots.clear()
+        self.size = 0
+        return {}
+
+    # What a subclass does with those on disk.
+
+    def set_next_key(self, lane: Lane) -> None:
+        """Set the heap of ``lane``, which is empty although the lane has requests."""
+
+    def pop_begins(self) -> None:
+        """Do what is due before a request is popped."""
+
+    def request_popped(self, lane: Lane) -> None:
+        """Do what is due after a request of ``lane``, of which none waits, was popped."""
+
+    def give_up(self, lane: Lane) -> None:
+        """Leave the requests of ``lane``, which can't be read, on disk, and remove the lane."""
+
+    def _load(self) -> bool:
+        """Load the next slots from disk, if they may come before those in memory.
+
+        Return whether any lane was loaded.
+        """
+        return False
+
+    def _start_round(self) -> None:
+        """Begin a new round at the first name."""
+
+    # The order of slots.
+
+    def set_last_popped(self, slot: Slot) -> None:
+        self._last = self._passed = slot.name
+
+    def add(self, slot: Slot) -> None:
+        """Add ``slot`` to the order, unless it is there already."""
+        if slot.name not in self._idle:
+            self._new.add(slot.name)
+
+    def pop_each(self) -> Iterator[Slot]:
+        """Remove the slots from the order, and yield them. The caller may add a slot again."""
+        self._sort_new()
+        while slot := self._pop_idle():
+            if self._active_requests(slot.name):
+                self.add(slot)
+            else:
+                yield slot
+        self._passed = self._last
+        # Only slots with downloads are left. They are few, so they can be sorted at each pop.
+        for name in sorted(self._new, key=self._load_sort_key):
+            self._new.remove(name)
+            if (busy := self._slots.get(name)) is not None:
+                yield busy
+
+    def _active_requests(self, name: str) -> int:
+        slot = self._downloader.slots.get(name)
+        return 0 if slot is None else len(slot.active)
+
+    def _load_sort_key(self, name: str) -> tuple[int, bool, str]:
+        return self._active_requests(name), name <= self._last, name
+
+    def _sort_new(self) -> None:
+        # A new set: iteration over a set that has shrunk stays slow.
+        new, self._new = self._new, set()
+        for name in new & self._slots.keys():
+            if self._active_requests(name):
+                self._new.add(name)
+            else:
+                self._idle.add(name)
+                later = name <= self._passed
+                heappush(self._next_round if later else self._this_round, name)
+
+    def _pop_idle(self) -> Slot | None:
+        is_new_round = False
+        while True:
+            if self._load():
+                self._sort_new()
+            elif self._this_round:
+                name = heappop(self._this_round)
+                self._idle.remove(name)
+                if (slot := self._slots.get(name)) is not None:
+                    return slot
+            elif is_new_round:
+                return None
+            else:
+                is_new_round = True
+                self._this_round, self._next_round = self._next_round, self._this_round
+                self._passed = ""
+                self._start_round()

@@ -16,8 +16,7 @@ Requests that wait for the next try of an unreachable robots.txt are called defe
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, Final
 
 from scrapy import Request, Spider, signals
@@ -28,18 +27,17 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
     PriorityQueue,
 )
 
-from scrapy_rep import stats
-from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.idle import describe_deferred
 from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
 from scrapy_rep.admission.reason import Hold, Reason
-from scrapy_rep.admission.ticket import Source, store_source
+from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import MARGIN
-from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_error
 from scrapy_rep.scheduler.requests_in_redis import (
     DUE,
     FIFO,
+    LEASE,
     LIFO,
     NOTHING_DUE,
     PRIORITY,
@@ -47,11 +45,8 @@ from scrapy_rep.scheduler.requests_in_redis import (
 )
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
-from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
-
-logger: Final = LimitedLogger(__name__)
 
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
@@ -63,7 +58,7 @@ _SETTLE_INTERVAL: Final = 5.0
 """Seconds after which Redis is told that a request has left, if no other call has told it."""
 
 
-class _Deferring(Base):  # type: ignore[misc]
+class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
     """Base of the queues: a request leaves only if ``Admission.admit`` returns None.
 
     As in scrapy-redis, Redis is called in the thread of the reactor: once per request pushed or
@@ -76,33 +71,18 @@ class _Deferring(Base):  # type: ignore[misc]
     _kind: ClassVar[str]
 
     def __init__(self, server: Any, spider: Spider, key: str, serializer: Any = None) -> None:
-        super().__init__(server, spider, key, serializer)
-        self._crawler = spider.crawler
-        self._clock = Clock()
-        self._heads: dict[Origin, Request] = {}
+        Base.__init__(self, server, spider, key, serializer)
+        HoldingQueue.__init__(self, spider.crawler, Clock())
+        self._heads: dict[Origin | str, Request] = {}
         """Origins that this worker handles until their hold ends; each with a request."""
-        self._waiting: Waiting[Origin | str] = Waiting(self._clock, self._wake)
-        """The holds of these origins, and of the keys _DUE and _SETTLE."""
-        self._woken: deque[Origin] = deque()
-        """Origins for which the admission is asked again at the next pop."""
-        self.hold_changed = self._waiting.hold_changed
-        """Asks the admission for an origin again at the next pop, if this worker handles it."""
         self._deferred, self._first_due = 0, 0.0
         """Number of deferred origins in Redis, and when the first origin there is due."""
-        self._admission = Admission.of(self._crawler)
-        self._timeout = 0.0
-        if self._admission is not None:
-            self._timeout = self._admission.defer_timeout
-            self._admission.attach(self)
         self._requests = RequestsInRedis(server, self.key, self._kind, self._timeout)
         self._crawler.signals.connect(self.stop, signals.spider_closed)
 
     # What the scheduler calls.
 
-    def __len__(self) -> int:
-        """Return the number of requests; 0 if all are deferred, so that ``spider_idle`` is sent."""
-        if self._admission and self._admission.idle.counts_as_empty(self.count_deferred()):
-            return 0
+    def _count(self) -> int:
         return len(self._requests)
 
     def clear(self) -> None:
@@ -111,19 +91,19 @@ class _Deferring(Base):  # type: ignore[misc]
 
     def push(self, request: Request) -> None:
         super().push(request)
-        if self._admission is not None:
-            self._admission.idle.request_pushed()
+        self._request_pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Remove a request that may leave, and return it; None if no request may leave."""
-        if self._admission is not None:
-            self._admission.look_up()
+        self._look_up()
         while self._woken:
             origin = self._woken.popleft()
             head = self._heads.pop(origin, None)
-            if head is not None and (taken := self._pop_unless_held(origin, head)) is not None:
-                return taken
-        has_room = self._admission is None or self._admission.has_room_for_lookups
+            if isinstance(origin, Origin) and head is not None:
+                taken = self._pop_unless_held(origin, head)
+                if taken is not None:
+                    return taken
+        has_room = self._has_room_for_lookups
         kind, *found = self._requests.next(has_room=has_room)
         if kind == NOTHING_DUE:
             self._set_timer(*found, has_room=has_room)
@@ -137,7 +117,7 @@ class _Deferring(Base):  # type: ignore[misc]
             wake_engine(self._crawler)
         return taken
 
-    # What the admission calls: see ``Queue``.
+    # What the admission calls.
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
         head = self._heads.get(origin)
@@ -160,8 +140,8 @@ class _Deferring(Base):  # type: ignore[misc]
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         """Yield each origin that this worker waits for, its hold, and 1 for the known request."""
-        for key, origin, hold in self._waiting:
-            if origin is not None and origin is key:
+        for _, origin, hold in self._waiting:
+            if origin is not None:
                 yield origin, hold, 1
 
     def stop(self) -> int:
@@ -177,22 +157,24 @@ class _Deferring(Base):  # type: ignore[misc]
         request = self._decode(data)
         try:
             origin = self._origin(request)
-            hold = None if origin is None else self._hold(origin, lambda: request)
+            hold = self._hold(origin, lambda: request)
         except Exception as error:  # noqa: BLE001 - logged
             # As a direct request, it waits in the middleware.
-            self._log_error(
-                error, "Error while asking whether %s may leave", printable_request(request)
-            )
+            what = "Error while asking whether %s may leave"
+            log_error(self._crawler, error, what, printable_request(request))
             return self._leave(request, Source.DIRECT)
         if origin is None or hold is None:
             return self._leave(request, Source.QUEUE)
+        name = str(origin)
         if hold.reason.defers:
             if self._is_overdue(hold):
                 return self._leave(request, Source.OVERDUE)
-            self._count_as_deferred(self._requests.defer(str(origin), self._seconds_left(hold)))
+            seconds = self._seconds_left(hold)
+            self._count_as_deferred(self._requests.wait(name, seconds, defers=True))
             return None
+        # Else any worker may do the lookup.
         is_ours = has_room or origin in self._heads or not isinstance(hold.reason, Lookups)
-        self._requests.wait(str(origin), is_ours=is_ours)
+        self._requests.wait(name, LEASE if is_ours else 0)
         if is_ours:
             self._set_waiting(origin, request, hold)
         return None
@@ -210,10 +192,10 @@ class _Deferring(Base):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001 - logged
             # The request goes back to the queue: the next pop of it raises the error, as without
             # scrapy-rep.
-            self._log_error(error, "A request of %s can't be read", name)
+            log_error(self._crawler, error, "A request of %s can't be read", name)
             origin = None
         if origin is None:
-            self._requeue_or_defer(name, None)
+            self._requests.requeue(name)
             return None
         return self._pop_unless_held(origin, request, age / 1000)
 
@@ -228,36 +210,39 @@ class _Deferring(Base):  # type: ignore[misc]
         """
         name = str(origin)
         hold = self._hold(origin, lambda: self._first_request(name))
+        is_overdue = hold is not None and hold.reason.defers and self._is_overdue(hold, age)
+        if hold is not None and not is_overdue:
+            self._wait_or_requeue(origin, request, hold)
+            return None
+        data, others = self._requests.take(name, is_overdue=is_overdue)
+        if others and not is_overdue:
+            hold = self._hold(origin, lambda: self._first_request(name))
+            self._wait_or_requeue(origin, request, hold)
+        if data is None:
+            return None
+        return self._leave(self._decode(data), Source.OVERDUE if is_overdue else Source.QUEUE)
+
+    def _wait_or_requeue(self, origin: Origin, request: Request, hold: Hold | None) -> None:
+        """Let the requests of an origin wait until ``hold`` ends; if it is None, requeue them."""
         if hold is None:
-            data, others = self._requests.take(name)
-            if others:
-                hold = self._hold(origin, lambda: self._first_request(name))
-                if hold is None or hold.reason.defers:
-                    self._requeue_or_defer(name, hold)
-                else:
-                    self._set_waiting(origin, request, hold)
-            return None if data is None else self._leave(self._decode(data), Source.QUEUE)
-        if not hold.reason.defers:
-            self._set_waiting(origin, request, hold)
-        elif self._is_overdue(hold, age):
-            data, _ = self._requests.take(name, is_overdue=True)
-            return None if data is None else self._leave(self._decode(data), Source.OVERDUE)
+            self._requests.requeue(str(origin))
+        elif hold.reason.defers:
+            seconds = self._seconds_left(hold)
+            self._count_as_deferred(self._requests.defer_all(str(origin), seconds))
         else:
-            self._requeue_or_defer(name, hold)
-        return None
+            self._set_waiting(origin, request, hold)
 
     def _set_waiting(self, origin: Origin, request: Request, hold: Hold) -> None:
         """Note that this worker waits until ``hold`` of ``origin`` ends; begin a pending lookup."""
         self._heads.setdefault(origin, request)
         self._waiting.add(origin, origin, hold)
-        if isinstance(hold.reason, Lookups) and self._admission is not None:
-            self._admission.look_up()
+        if isinstance(hold.reason, Lookups):
+            self._look_up()
 
     def _wake(self, keys: list[Origin | str]) -> None:
         if _SETTLE in keys:
             self._settle()
-        self._woken += [origin for origin in keys if isinstance(origin, Origin)]
-        wake_engine(self._crawler)
+        super()._wake(keys)
 
     def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
         """Return whether the next try of robots.txt comes after REP_DEFER_TIMEOUT.
@@ -266,20 +251,14 @@ class _Deferring(Base):  # type: ignore[misc]
         """
         return hold.until - self._clock.monotonic() > self._timeout - age
 
-    def _hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
-        return None if self._admission is None else self._admission.admit(origin, head)
-
-    def _origin(self, request: Request) -> Origin | None:
-        return None if self._admission is None else self._admission.origin_governing(request)
+    def _seconds_left(self, hold: Hold) -> float:
+        return max(0.001, hold.until - self._clock.monotonic())
 
     def _leave(self, request: Request, source: Source) -> Request:
         self._requests.leave()
         if _SETTLE not in self._waiting:
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
-        if self._admission is not None:
-            self._admission.idle.request_popped()
-            store_source(request, source)
-        return request
+        return self._request_leaves(request, source)
 
     def _settle(self) -> None:
         """Tell Redis what became of the request that was taken, if no call has told it yet."""
@@ -288,12 +267,8 @@ class _Deferring(Base):  # type: ignore[misc]
         try:
             len(self._requests)
         except Exception as error:  # noqa: BLE001 - logged
-            self._log_error(error, "Redis could not be told what left %s", self.key)
+            log_error(self._crawler, error, "Redis could not be told what left %s", self.key)
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
-
-    def _log_error(self, error: BaseException, message: str, subject: str) -> None:
-        stats.count(self._crawler, stats.QUEUE_ERRORS)
-        logger.error(message, subject, exc_info=error, extra={"spider": self._crawler.spider})
 
     def _wait_for(self, key: str, seconds: float) -> None:
         self._waiting.add(key, None, Hold(Reason(), self._clock.monotonic() + seconds))
@@ -321,35 +296,15 @@ class _Deferring(Base):  # type: ignore[misc]
             raise
         return request
 
-    def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
-        """Defer the requests of an origin until ``hold`` ends; if it is None, requeue them."""
-        if hold is None:
-            self._requests.requeue(name)
-        else:
-            self._count_as_deferred(self._requests.defer_all(name, self._seconds_left(hold)))
-
-    def _seconds_left(self, hold: Hold) -> float:
-        return max(0.001, hold.until - self._clock.monotonic())
-
-    def _count_as_deferred(self, number: int) -> None:
-        if number:
-            stats.count(self._crawler, stats.DEFERRED, number)
-
-    # No request may leave.
-
     def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
         """Set a timer that wakes the engine when the next origin is due.
 
         New requests of other workers need no timer: the engine pops every five seconds at least.
         """
-        if self._admission is None:
-            return
         seconds = milliseconds / 1000 + MARGIN
-        now = self._clock.monotonic()
-        self._deferred, self._first_due = origins, now + seconds
-        pause = seconds if has_room else max(_CHECK_INTERVAL, seconds)
+        self._deferred, self._first_due = origins, self._clock.monotonic() + seconds
         if milliseconds >= 0:
-            self._wait_for(_DUE, pause)
+            self._wait_for(_DUE, seconds if has_room else max(_CHECK_INTERVAL, seconds))
         else:
             self._waiting.discard(_DUE)
 

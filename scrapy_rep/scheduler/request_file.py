@@ -1,17 +1,32 @@
-"""The file in JOBDIR that has all requests of a crawl: an SQLite database, with a row for each."""
+"""The file in JOBDIR that has all requests of a crawl: an SQLite database, with a row for each.
+
+Popping a request doesn't delete its row in the file: the row stays until the engine has finished
+the request and its callback. If the crawl is killed, the next one repeats the requests that were in
+progress, so none is lost. The numbers of popped and finished rows are kept in memory, and these
+rows are left out. Rows that can't be read are marked as unreadable, and tried again by the next
+crawl.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
-from collections.abc import Container, Iterable
-from contextlib import closing
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.scheduler.lanes import Rank
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     DamagedFileError,
     FileError,
@@ -23,6 +38,8 @@ from scrapy_rep.utils.sqlite import (
     open_file,
     transaction,
 )
+
+logger: Final = LimitedLogger(__name__)
 
 _NAME: Final = "requests.sqlite"
 STATE: Final[list[str | int]] = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
@@ -84,6 +101,9 @@ _OF_SPIDER: Final = (
 _SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
 _BEFORE_TEXT: Final = 0
 """A number, which SQLite sorts before all text, also before the empty one."""
+_INTERVAL: Final = 5
+"""Seconds between two checks that the file still exists, and between two tries to delete rows. The
+engine pops at least every five seconds, too, so no timer is needed."""
 
 LEAST: Final = -(1 << 63)
 """The least integer of SQLite."""
@@ -91,58 +111,81 @@ BEFORE_ALL: Final = (LEAST, 0, LEAST)
 """A sort key that comes before the keys of all requests."""
 LaneName = tuple[str, str]
 """Slot and origin. The origin is empty if no robots.txt governs the requests."""
+LaneSize = tuple[str, str, int]
+"""Slot, origin, and number of requests."""
 Key = tuple[Any, ...]
 """A sort key: negated priority, whether it is a start request, position."""
 
 
 class RequestFile:
-    """The rows of the file. All methods raise sqlite3.Error if it can't be read or written.
+    """The rows of the file. Methods that read raise sqlite3.Error if it can't be read.
 
-    The position of a row is its number, or its negated number. A row can be marked as unreadable;
-    this ends when the file is opened again.
+    The position of a row is its number, or its negated number. Methods that read leave out rows
+    that were popped or marked as unreadable; the mark ends when the file is opened again.
     """
 
-    def __init__(self, folder: str, state: Any, spider: str) -> None:
-        """``state`` is what Scrapy's scheduler has read from ``folder``, ``spider`` a name.
+    def __init__(self, crawler: Crawler, folder: str, state: Any) -> None:
+        """``state`` is what Scrapy's scheduler has read from ``folder``.
 
         Raises SettingsError if the file can't be used, or if another queue has written the state.
         """
+        self._crawler = crawler
+        self._extra = {"spider": crawler.spider}
         self._folder = Path(folder)
-        self.spider: str = spider
-        """The name of the spider whose requests these are."""
-        self.path: Path = self._folder / _NAME
+        self._path = self._folder / _NAME
         _reject_state_of_another_queue(folder, state)
         try:
-            self._connection = open_file(self.path, FORMAT, exclusive=True, prepare=self._prepare)
+            self._connection = open_file(self._path, FORMAT, exclusive=True, prepare=self._prepare)
         except FileError as error:
             raise SettingsError(
-                f"{self.path} is {error}, and is not changed. {_ADVICE[type(error)]}"
+                f"{self._path} is {error}, and is not changed. {_ADVICE[type(error)]}"
             ) from error
         # Damaged text must not raise an error. It is read as other text, which names no lane.
         self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._run = self._connection.execute
-        self._identity = identity_of(self.path)
+        self._identity = identity_of(self._path)
+        self._in_progress: dict[int, Request] = {}
+        """Popped requests that the engine has not finished, by row number."""
+        self._ended: set[int] = set()
+        """Row numbers of finished requests, to be deleted."""
+        self._popped: dict[int, LaneName] = {}
+        """The lanes of all popped rows, by number: of those above, and of unreadable requests that
+        could not be marked as unreadable."""
+        self._delete_at = -math.inf
+        self._check_at = -math.inf
+        self._has_write_failed = False
+        self._has_logged_removal = False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         for statement in _AT_OPENING:
             connection.execute(statement)
+        spider = self._crawler.spider
+        name = "" if spider is None else spider.name
         for statement in _OF_SPIDER:
-            connection.execute(statement, (self.spider,) if "?" in statement else ())
-        self.spider = connection.execute("SELECT name FROM spider").fetchone()[0]
+            connection.execute(statement, (name,) if "?" in statement else ())
+        (theirs,) = connection.execute("SELECT name FROM spider").fetchone()
+        if theirs != name:
+            logger.warning(
+                "JOBDIR has the requests of the spider %a, and this is %a: those whose callbacks "
+                "it lacks can't be read. Use a JOBDIR for each spider",
+                theirs,
+                name,
+                extra=self._extra,
+            )
         newest = connection.execute("SELECT max(number) FROM requests").fetchone()[0]
-        self.number: int = newest or 0
+        self._number: int = newest or 0
         """The number of the newest row."""
+        size = connection.execute("SELECT total(size) FROM lanes").fetchone()[0]
+        self.requests_at_opening: int = int(size)
         # From now on Scrapy's queues reject the folder, even if the crawl is killed.
         new = self._folder / f"{_STATE_NAME}.new"
         new.write_text(json.dumps(STATE), encoding="utf-8")
         new.replace(self._folder / _STATE_NAME)
 
-    def number_of_requests(self) -> int:
-        """Return the number of requests not marked as unreadable."""
-        return int(self._run("SELECT total(size) FROM lanes").fetchone()[0])
+    # Rows are read and written.
 
-    def lane_sizes(self, after: str | None, lanes: int) -> list[tuple[str, str, int]]:
-        """Return slot, origin and number of requests of each lane in the next slots, sorted.
+    def lane_sizes(self, after: str | None, lanes: int) -> list[LaneSize]:
+        """Return the lanes of the next slots, sorted by slot and origin.
 
         The slots are those after the slot ``after``, or the first if it is None. Fewer lanes than
         ``lanes`` are returned only if no more are left; more are returned if the last slot has
@@ -150,61 +193,146 @@ class RequestFile:
         """
         slot = _BEFORE_TEXT if after is None else after
         rows = self._run(_SIZES.format(">"), (slot, lanes)).fetchall()
-        if len(rows) == lanes:
-            last = rows[-1][0]
-            rows = [row for row in rows if row[0] != last] + self.lane_sizes_of(last)
-        return rows
+        if len(rows) < lanes:
+            return self._without_popped(rows)
+        last = rows[-1][0]
+        rows = [row for row in rows if row[0] != last]
+        return self._without_popped(rows) + self.lane_sizes_of(last)
 
-    def lane_sizes_of(self, slot: str) -> list[tuple[str, str, int]]:
-        return self._run(_SIZES.format("="), (slot, -1)).fetchall()
+    def lane_sizes_of(self, slot: str) -> list[LaneSize]:
+        return self._without_popped(self._run(_SIZES.format("="), (slot, -1)).fetchall())
 
-    def keys(self, lane: LaneName, after: Key, limit: int, without: Container[int]) -> list[Key]:
+    def _without_popped(self, rows: list[LaneSize]) -> list[LaneSize]:
+        popped = Counter(self._popped.values())
+        return [(slot, origin, max(0, size - popped[slot, origin])) for slot, origin, size in rows]
+
+    def keys(self, lane: LaneName, limit: int, after: Key = BEFORE_ALL) -> list[Key]:
         """Return the keys of the next requests after the key ``after``, at most ``limit``.
 
-        Rows whose numbers are in ``without`` are left out, and those with damaged keys.
+        Rows with damaged keys are left out.
         """
 
         def is_usable(key: Key) -> bool:
-            return {*map(type, key)} == {int} and abs(key[2]) not in without
+            return {*map(type, key)} == {int} and abs(key[2]) not in self._popped
 
         # Python 3.10 doesn't close the file while a cursor is open.
         with closing(self._run(_NEXT, (*lane, *after))) as rows:
             return [*islice(filter(is_usable, rows), limit)]
 
-    def insert(self, lane: LaneName, key: Key, data: bytes) -> None:
-        self._run(_INSERT, (self.number + 1, *lane, *key, data))
-        self.number += 1
-
-    def data(self, number: int) -> bytes:
+    def data(self, key: Key) -> bytes:
         """Return the request of a row, as it was written; empty if there is no such row."""
-        row = self._run("SELECT request FROM requests WHERE number = ?", (number,)).fetchone()
+        query = "SELECT request FROM requests WHERE number = ?"
+        row = self._run(query, (abs(key[2]),)).fetchone()
         return b"" if row is None else row[0]
 
-    def mark_unreadable(self, number: int) -> None:
-        self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
+    def insert(self, lane: LaneName, rank: Rank, data: bytes) -> Key:
+        """Write a row, and return its key. Raises ValueError if that fails."""
+        number = self._number + 1
+        key = *rank[:2], number * rank[2]
+        with self._log_write_errors("Requests are kept in memory until they can be written"):
+            self._run(_INSERT, (number, *lane, *key, data))
+            self._number = number
+            return key
+        raise ValueError("the requests can't be written to JOBDIR")
 
-    def delete(self, numbers: Iterable[int]) -> None:
-        """Delete rows: all of them, or none after an error."""
-        with transaction(self._connection):
-            self._connection.executemany(
-                "DELETE FROM requests WHERE number = ?", ((number,) for number in numbers)
+    @contextmanager
+    def _log_write_errors(self, consequence: str) -> Iterator[None]:
+        """Suppress an error of SQLite in the ``with`` block; log only the first in a row.
+
+        ``consequence`` is what follows from the error, for the log line.
+        """
+        try:
+            yield
+        except sqlite3.Error as error:
+            if not self._has_write_failed:
+                self._has_write_failed = True
+                logger.error(  # noqa: TRY400 - it is told what to do about it
+                    "The requests can't be written to JOBDIR: %s. %s",
+                    str(error).rstrip("."),
+                    consequence,
+                    extra=self._extra,
+                )
+        else:
+            self._has_write_failed = False
+
+    # Rows are popped, and deleted.
+
+    def pop(self, lane: LaneName, key: Key, request: Request | None) -> None:
+        """Leave out a row from now on; its ``request`` leaves, or is None if it can't be read."""
+        number = abs(key[2])
+        self._popped[number] = lane
+        if request is not None:
+            self._in_progress[number] = request
+            return
+        with self._log_write_errors("What can't be read isn't marked"):
+            self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
+            del self._popped[number]
+
+    def delete_finished(self, now: float = math.inf) -> None:
+        """Delete the rows of requests that the engine has finished.
+
+        After an error, this is tried again only after a delay. ``now`` is the time of the monotonic
+        clock; the default is after any delay.
+        """
+        there = requests_in_progress(self._crawler)
+        for number in [
+            number for number, request in self._in_progress.items() if request not in there
+        ]:
+            del self._in_progress[number]
+            self._ended.add(number)
+        if not self._ended or now < self._delete_at:
+            return
+        self._delete_at = now + _INTERVAL
+        with self._log_write_errors("A request that was downloaded may come again"):
+            with transaction(self._connection):
+                self._connection.executemany(
+                    "DELETE FROM requests WHERE number = ?", ((number,) for number in self._ended)
+                )
+            for number in self._ended:
+                del self._popped[number]
+            self._ended.clear()
+            self._delete_at = -math.inf
+
+    # The file.
+
+    def log_if_removed(self, now: float) -> None:
+        """Log, only once, if the file was removed or replaced.
+
+        The crawl goes on with the open file, but the next crawl will not find its requests.
+        """
+        if now < self._check_at:
+            return
+        self._check_at = now + _INTERVAL
+        if not self._has_logged_removal and self._was_removed():
+            self._has_logged_removal = True
+            logger.error(
+                "%s was removed or replaced: the requests that are left when the crawl ends are "
+                "lost",
+                self._path,
+                extra=self._extra,
             )
 
-    def was_removed(self) -> bool:
-        """Return whether the file was removed or replaced; what is written to it is then lost."""
+    def _was_removed(self) -> bool:
         try:
-            return identity_of(self.path) != self._identity
+            return identity_of(self._path) != self._identity
         except OSError:  # the file system fails, so the file may still be there
             return False
 
-    def count_all(self) -> int:
-        return int(self._run("SELECT count(*) FROM requests").fetchone()[0])
-
-    def is_empty(self) -> bool:
-        return not self._run("SELECT EXISTS (SELECT 1 FROM requests)").fetchone()[0]
-
-    def close(self) -> None:
-        self._connection.close()
+    def close(self) -> bool:
+        """Delete finished rows and close the file; return whether any rows are left."""
+        with closing(self._connection):
+            with suppress(sqlite3.Error):
+                self.delete_finished()
+                (is_any,) = self._run("SELECT EXISTS (SELECT 1 FROM requests)").fetchone()
+                if is_any and self._was_removed():
+                    logger.error(
+                        "Requests lost, because %s was removed or replaced: %d",
+                        self._path,
+                        *self._run("SELECT count(*) FROM requests").fetchone(),
+                        extra=self._extra,
+                    )
+                return bool(is_any)
+            return True
 
 
 def _reject_state_of_another_queue(folder: str, state: Any) -> None:

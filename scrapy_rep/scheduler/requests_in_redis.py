@@ -16,6 +16,7 @@ Times are milliseconds of the server's clock, as the clocks of workers may diffe
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
 from secrets import token_hex
 from typing import Any, Final
@@ -211,8 +212,8 @@ TAKEN: Final = 2
 NOTHING_DUE: Final = 3
 """The first values that ``NEXT`` returns."""
 
-_LEASE: Final = 5_000
-"""Milliseconds for which only the worker that found an origin due handles the origin."""
+LEASE: Final = 5.0
+"""Seconds for which only the worker that found an origin due handles the origin."""
 _BATCH: Final = 1_000
 """Requests that go back to the queue in one step, which takes the server about 2 milliseconds."""
 
@@ -228,10 +229,8 @@ class RequestsInRedis:
 
     def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
         """``kind`` is PRIORITY, FIFO or LIFO; ``defer_timeout`` is in seconds."""
-        self._server = server
-        self._kind = kind
-        self._timeout = round(1000 * defer_timeout)
-        self._scripts: dict[str, Any] = {}
+        self._script = cache(lambda text: server.register_script(f"{kind}{BEGIN}{text}"))
+        self._timeout = _milliseconds(defer_timeout)
         worker = token_hex(8)
         self._names = (f"{worker}\n{number:032d}" for number in count())
         self._taken = self._left = next(self._names)
@@ -253,16 +252,17 @@ class RequestsInRedis:
 
     def next(self, *, has_room: bool) -> list[Any]:
         """Run ``NEXT``. Origins that are due are returned only if there is room for lookups."""
-        found: list[Any] = self._settle(NEXT, int(has_room), _LEASE)
+        found: list[Any] = self._settle(NEXT, int(has_room), _milliseconds(LEASE))
         self.is_settled = found[0] != TAKEN
         return found
 
-    def take(self, name: str, *, is_overdue: bool = False) -> tuple[Any, bool]:
+    def take(self, name: str, *, is_overdue: bool) -> tuple[Any, bool]:
         """Take the next request of an origin; return it, or None, and whether others are left.
 
         If ``is_overdue``, the others stay deferred, and the origin is due at once.
         """
-        data, others = self._settle(TAKE, name, 0 if is_overdue else _LEASE) or (None, 0)
+        lease = 0 if is_overdue else _milliseconds(LEASE)
+        data, others = self._settle(TAKE, name, lease) or (None, 0)
         self.is_settled = data is None
         return data, bool(others)
 
@@ -270,22 +270,20 @@ class RequestsInRedis:
         """Note that the request that was taken leaves, or can't be read; the next call tells it."""
         self._left = self._taken
 
-    def wait(self, name: str, *, is_ours: bool) -> None:
-        """Let the request that was taken wait for a lookup or a turn.
+    def wait(self, name: str, seconds: float, *, defers: bool = False) -> int:
+        """Let the request that was taken wait; return how many become deferred.
 
-        If ``is_ours``, this worker does the lookup or waits for the turn; if not, any worker may.
+        The origin is due after ``seconds``. If the request ``defers``, it is deferred, and with the
+        first one all others of the origin that wait.
         """
-        self._wait(name, _LEASE if is_ours else 0, -1)
-
-    def defer(self, name: str, seconds: float) -> int:
-        """Let the request that was taken wait for ``seconds``; return how many become deferred.
-
-        With the first request, all others of the origin that wait become deferred, too.
-        """
-        return self._wait(name, round(1000 * seconds), self._timeout)
+        timeout = self._timeout if defers else -1
+        number = int(self._run(WAIT, name, _milliseconds(seconds), timeout))
+        self.is_settled = True
+        return number
 
     def defer_all(self, name: str, seconds: float) -> int:
-        return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
+        """Defer the requests of an origin that wait; return how many become deferred."""
+        return int(self._run(DEFER, name, _milliseconds(seconds), self._timeout))
 
     def requeue(self, name: str) -> None:
         self._run(REQUEUE, name, _BATCH)
@@ -299,15 +297,9 @@ class RequestsInRedis:
         self._taken, self.is_settled = next(self._names), False
         return self._run(script, *arguments)
 
-    def _wait(self, *arguments: Any) -> int:
-        number = int(self._run(WAIT, *arguments))
-        self.is_settled = True
-        return number
-
     def _run(self, script: str, *arguments: Any) -> Any:
-        found = self._scripts.get(script)
-        if found is None:
-            found = self._scripts[script] = self._server.register_script(
-                f"{self._kind}{BEGIN}{script}"
-            )
-        return found(keys=self.keys, args=[self._taken, self._left, *arguments])
+        return self._script(script)(keys=self.keys, args=[self._taken, self._left, *arguments])
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(1000 * seconds)

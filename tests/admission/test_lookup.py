@@ -135,7 +135,7 @@ def test_a_lookup_that_is_cut_off_keeps_nothing_waiting(error):
 @event_loop
 def test_an_origin_whose_requests_can_not_be_read_is_not_looked_up(caplog):
     scene = Scene()
-    scene.queue._waiting.head_of = lambda origin, routes: 1 / 0 if origin == A else None
+    scene.queue.head_of = lambda origin, routes: 1 / 0 if origin == A else None
     scene.asks(A)
     assert scene.fetched == []
     assert caplog.messages == [f"Error while reading a request to {A}"]
@@ -145,7 +145,7 @@ def test_an_origin_whose_requests_can_not_be_read_is_not_looked_up(caplog):
 @event_loop
 def test_an_origin_whose_requests_are_gone_is_not_looked_up(caplog):
     scene = Scene()
-    scene.queue._waiting.head_of = lambda origin, routes: None
+    scene.queue.head_of = lambda origin, routes: None
     scene.asks(A)
     assert scene.fetched == []
     assert caplog.messages == []

@@ -30,7 +30,6 @@ from scrapy_rep.admission.ticket import (
 )
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
-from tests.scheduler.test_broad import StoredSpider
 from tests.waiting import until
 
 URL = "http://site.example/"
@@ -257,11 +256,10 @@ async def test_neither_does_one_that_has_been_on_disk(web, tmp_path, queue):
         site.url("/private"),
         unchecked,
         settings=settings,
-        spidercls=StoredSpider,
         meanwhile=close_when_asked,
     )
     assert [response.url for response in first.responses] == [unchecked.url]
-    result, pages = await looked_at(settings=settings, spidercls=StoredSpider)
+    result, pages = await looked_at(settings=settings)
     assert pages.keys() == {site.url("/1")}
     assert result.dropped == {site.url("/private"): "rule"}
     assert_nothing_shows(result, pages)

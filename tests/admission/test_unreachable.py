@@ -24,7 +24,7 @@ def test_a_request_waits_for_the_next_try():
     scene = Scene()
     scene.knows(A, unreachable=True, seconds=10)
     assert scene.asks(A) == []
-    (hold,) = (hold for _, hold, _ in scene.queue._waiting.holds())
+    (hold,) = (hold for _, hold, _ in scene.queue.holds())
     assert hold.reason.text == "robots.txt is unreachable"
     # By then it has come by all clocks.
     assert hold.until == pytest.approx(scene.time.now + 10 + MARGIN)

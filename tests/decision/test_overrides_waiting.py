@@ -10,7 +10,7 @@ from scrapy import Request
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.decision.test_overrides import overridden, override
-from tests.scheduler.test_broad import DEFER, StoredSpider
+from tests.scheduler.test_broad import DEFER
 from tests.test_signals import Ear
 from tests.waiting import until
 
@@ -113,7 +113,7 @@ async def closed_when(condition, *requests, settings, site):
         close(crawler)
         site.release()
 
-    return await crawl(*requests, settings=settings, meanwhile=meanwhile, spidercls=StoredSpider)
+    return await crawl(*requests, settings=settings, meanwhile=meanwhile)
 
 
 @pytest.mark.parametrize("robotstxt", [answer(503), HANGS], ids=["unreachable", "hangs"])
@@ -131,9 +131,7 @@ async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_pat
     assert first.failures == []
     assert "scheduler/dequeued" not in first.stats
     asked = len(site.robots_requests)
-    second = await crawl(
-        settings={**settings, **overridden(override("ignore"))}, spidercls=StoredSpider
-    )
+    second = await crawl(settings={**settings, **overridden(override("ignore"))})
     assert sorted(site.targets) == ["/1", "/private"]
     assert second.stats["robotstxt/override_count/ignore"] == 2
     # Such a site is asked for nothing.
@@ -157,7 +155,7 @@ async def test_without_its_override_what_an_earlier_crawl_left_is_obeyed(web, tm
     )
     assert first.failures == []
     assert site.targets == ["/slow"]
-    second = await crawl(settings=settings, spidercls=StoredSpider)
+    second = await crawl(settings=settings)
     assert site.targets == ["/slow", "/1"]
     assert second.dropped == {urls[1]: "rule"}
 

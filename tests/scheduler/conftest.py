@@ -2,25 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scheduler.queues import OPENED, TIMED
+from tests.scheduler.queues import LEFT_OPEN
 
 
 @pytest.fixture(autouse=True)
-def _files_are_closed():
+def _all_is_closed():
     yield
-    while OPENED:
-        OPENED.pop()._file.close()
-
-
-@pytest.fixture(autouse=True)
-def _timers_are_stopped():
-    yield
-    while TIMED:
-        TIMED.pop().close()
-
-
-@pytest.fixture
-def small_memory(monkeypatch):
-    """As in a crawl of a million hosts: most slots are on disk alone."""
-    monkeypatch.setattr("scrapy_rep.scheduler.slots_on_disk._MAX_LANES", 10)
-    monkeypatch.setattr("scrapy_rep.scheduler.slots_on_disk._STEP", 5)
+    while LEFT_OPEN:
+        LEFT_OPEN.pop().close()

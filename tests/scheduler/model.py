@@ -27,7 +27,7 @@ from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, read_and_restore
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler import slots_on_disk
+from scrapy_rep.scheduler import lanes_on_disk
 from scrapy_rep.stores.base import PAUSE, key_of_host
 from tests.admission.parts import DEFERRING, TIMEOUT, Parts, lease_store
 from tests.made_up_time import MadeUpTime
@@ -123,7 +123,7 @@ class Model:
         self.permits = self.choose([1, 2, 3])
         # Most of what is on disk is not in memory.
         lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
-        self.resources.enter_context(patch.multiple(slots_on_disk, _MAX_LANES=lanes, _STEP=step))
+        self.resources.enter_context(patch.multiple(lanes_on_disk, _MAX_LANES=lanes, _STEP=step))
         # Its own jitter would make each run another one.
         self.resources.enter_context(patch.object(back_off, "_JITTER", 0.0))
         self.folder = None
@@ -173,8 +173,8 @@ class Model:
             clock=self.time.clock,
         )
         if self.folder:
-            self.resources.callback(self.queue._disk._file.close)
-        self.take = self.queue._requests.pop = Trouble(self.queue._requests.pop)
+            self.resources.callback(self.queue._lanes._file._connection.close)
+        self.take = self.queue._lanes.pop = Trouble(self.queue._lanes.pop)
 
     # What a crawl does.
 
@@ -357,16 +357,16 @@ class Model:
         if not self.waiting:
             return
         url = self.choose([*self.waiting])
-        rows = self.queue._disk._file._run(
+        rows = self.queue._lanes._file._run(
             "SELECT number, request FROM requests WHERE request != x'80'"
         )
         (number,) = [
             number
             for number, data in rows.fetchall()
-            if number not in self.queue._disk._in_progress
-            and self.queue._disk._decode(data).url == url
+            if number not in self.queue._lanes._file._in_progress
+            and self.queue._lanes._decode(data).url == url
         ]
-        self.queue._disk._file._run(
+        self.queue._lanes._file._run(
             "UPDATE requests SET request = x'80' WHERE number = ?", (number,)
         )
         del self.waiting[url]
@@ -394,8 +394,8 @@ class Model:
         shutil.rmtree(self.folder)
         self.folder = killed
         self.open(None)
-        rows = self.queue._disk._file._run("SELECT request FROM requests WHERE request != x'80'")
-        there = {self.queue._disk._decode(data).url for (data,) in rows.fetchall()}
+        rows = self.queue._lanes._file._run("SELECT request FROM requests WHERE request != x'80'")
+        there = {self.queue._lanes._decode(data).url for (data,) in rows.fetchall()}
         self.waiting |= {request.url: request for request in self.active}
         assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
         self.waiting |= {url: self.ended[url] for url in there - {*self.waiting}}
@@ -407,7 +407,7 @@ class Model:
     # What holds at any time.
 
     def all_are_counted(self):
-        if self.admission.idle.counts_as_empty(self.queue._waiting.count_deferred()):
+        if self.admission.idle.counts_as_empty(self.queue.count_deferred()):
             assert self.waiting or self.spoilt
             assert len(self.queue) == 0
             return
@@ -429,14 +429,13 @@ class Model:
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.lookups
         assert not lookups._pending or not self.parts.cache.limit.has_room
-        lanes, rotation = self.queue._waiting, self.queue._slot_order
-        waiting = {lane: hold for lane, _, hold in lanes._waiting}
+        waiting = {lane: hold for lane, _, hold in self.queue._waiting}
         for lane in self.queue._lanes:
             if lane.rank is not None:
                 assert lane not in waiting
-                assert lane.slot.name in rotation._idle | rotation._new
+                assert lane.slot.name in self.queue._lanes._idle | self.queue._lanes._new
             elif lane not in waiting:
-                assert lane in lanes._woken
+                assert lane in self.queue._woken
             elif waiting[lane].until == math.inf:
                 if isinstance(waiting[lane].reason, Lookups):
                     assert lane.origin in lookups._unfinished
@@ -474,7 +473,7 @@ class Model:
                         self.end(request)
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
-        assert not self.queue._waiting._deferred
+        assert not self.queue._deferred
         self.close()
         assert self.parts.timers == []
         self.queue.close()

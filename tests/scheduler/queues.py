@@ -6,10 +6,11 @@ import math
 from types import SimpleNamespace
 
 import scrapy
+from scrapy import Request
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
-from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
+from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue, PickleLifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
@@ -18,10 +19,8 @@ from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
 
-OPENED = []
-"""The files of queues, some of which are left open as by a process that is killed."""
-TIMED = []
-"""The due times of queues in Redis, whose timers would call Redis during another test."""
+LEFT_OPEN = []
+"""What a test leaves open: files, as by a process that is killed, and what sets timers."""
 
 
 class Downloader:
@@ -59,8 +58,8 @@ class Downloader:
 class Doors(Reason):
     """The only reason to wait of an admission; ``open`` are the origins that need not, None: all."""
 
-    def __init__(self):
-        self.open = None
+    def __init__(self, opened=None):
+        self.open = opened
         self.asked = []
         """The origins that had to wait when they were asked about."""
         self.admission = None
@@ -107,10 +106,6 @@ class FakeCrawler:
         self.woken += 1
 
 
-def ours(crawler, *, key="", state=None, downstream=None, start=None):
-    return _make(RobotsAwarePriorityQueue, crawler, key, state, downstream, start)
-
-
 class Counts(dict):
     """The stats of a crawl."""
 
@@ -118,15 +113,15 @@ class Counts(dict):
         self[name] = self.get(name, 0) + by
 
 
-def scrapys(crawler, *, key="", state=None, downstream=None, start=None):
-    return _make(DownloaderAwarePriorityQueue, crawler, key, state, downstream, start)
+def scrapys(crawler, **kwargs):
+    return ours(crawler, cls=DownloaderAwarePriorityQueue, **kwargs)
 
 
-def _make(cls, crawler, key, state, downstream, start):
+def ours(crawler, *, key="", state=None, downstream=None, start=None, cls=RobotsAwarePriorityQueue):
     downstream = downstream or (PickleFifoDiskQueue if key else FifoMemoryQueue)
     queue = cls.from_crawler(crawler, downstream, str(key), state, start_queue_cls=start)
-    if (disk := getattr(queue, "_disk", None)) is not None:
-        OPENED.append(disk)
+    if (file := getattr(getattr(queue, "_lanes", None), "_file", None)) is not None:
+        LEFT_OPEN.append(file._connection)
     return queue
 
 
@@ -136,3 +131,34 @@ def drain(queue):
     while (request := queue.pop()) is not None:
         urls.append(request.url)
     return urls
+
+
+def in_memory(*requests, crawler=None, **kwargs):
+    """Return a queue with requests."""
+    queue = ours(crawler or FakeCrawler(Doors()), **kwargs)
+    for request in requests:
+        queue.push(request)
+    return queue
+
+
+def on_disk(folder, *requests, **kwargs):
+    """Return the queue with what a folder has, and with further requests."""
+    return in_memory(*requests, key=folder, **kwargs)
+
+
+def timed(folder, time, *requests, doors=None):
+    """Return such a queue in made-up time, last in, first out, and its crawler."""
+    crawler = FakeCrawler(doors or Doors())
+    queue = RobotsAwarePriorityQueue(crawler, PickleLifoDiskQueue, str(folder), clock=time.clock)
+    LEFT_OPEN.append(queue._lanes._file._connection)
+    for request in requests:
+        queue.push(request)
+    return queue, crawler
+
+
+def pages(host, *paths, **kwargs):
+    return [Request(f"https://{host}/{path}", **kwargs) for path in paths]
+
+
+def urls(requests):
+    return [request.url for request in requests]

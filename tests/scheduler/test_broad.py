@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 import pytest_twisted
@@ -13,6 +13,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
@@ -24,22 +25,12 @@ NO_LONGER = "robotstxt/outcome_count/unreachable"
 """Would be there if something had waited for a robots.txt that hangs, as long as that may take."""
 LONG = 3600
 DEFER = {"REP_UNREACHABLE_ACTION": "defer", "REP_RETRY_DELAY": 0.4, "REP_RETRY_DELAY_MAX": 0.4}
-
-
-class StoredSpider(ListSpider):
-    """Its requests can go to disk: they name their callbacks, and hold nothing else."""
-
-    name = "stored"
-
-
-def judge_of(crawler):
-    from scrapy_rep import RobotsTxtMiddleware
-
-    return crawler.get_downloader_middleware(RobotsTxtMiddleware)
-
-
-def admission_of(crawler):
-    return judge_of(crawler).admission
+DEFER_LONG = {
+    "REP_UNREACHABLE_ACTION": "defer",
+    "REP_RETRY_DELAY": LONG,
+    "REP_RETRY_DELAY_MAX": LONG,
+    "REP_DEFER_TIMEOUT": 10 * LONG,
+}
 
 
 @pytest_twisted.ensureDeferred
@@ -115,12 +106,7 @@ async def test_a_page_asked_for_later_comes_by_its_priority(web):
     )
     assert result.fetched == [site.url(path) for path in ("/first", "/middle", "/last")]
     assert "robotstxt/waited" not in result.stats
-
-
-@pytest_twisted.ensureDeferred
-async def test_what_leaves_the_queue_has_no_trace_of_it(web):
-    site = web.site(robots(RULES))
-    result = await crawl(site.url("/"))
+    # What leaves the queue has no trace of it.
     assert not [key for key in result.responses[0].meta if key.startswith("_robotstxt")]
 
 
@@ -231,27 +217,13 @@ def lost(result):
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(web):
-    site = web.site(answer(503))
-
-    async def meanwhile(crawler):
-        await until(lambda: admission_of(crawler).deferred)
-        close(crawler)
-
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
-    urls = [site.url(f"/{n}") for n in range(3)]
-    result = await crawl(*urls, settings={**DEFER, **long}, meanwhile=meanwhile)
-    assert lost(result) == ["Deferred requests lost, because JOBDIR is not set: 3"]
-
-
-@pytest_twisted.ensureDeferred
 async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     site = web.site(answer(503))
     lines = Lines("robots.txt: ")
     counts = []
 
     async def meanwhile(crawler):
-        await until(lambda: admission_of(crawler).deferred)
+        await until(lambda: Admission.of(crawler).deferred)
         await until(lambda: stat(crawler, "scheduler/enqueued") == 20)
         for more in (0, 3):
             for number in range(more):
@@ -261,26 +233,25 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
             counts.append((stat(crawler, "robotstxt/deferred"), lines.heard[0].partition("s: ")[2]))
         close(crawler)
 
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
     result = await crawl(
         *(site.url(f"/{n}") for n in range(20)),
-        settings={**DEFER, **long, "LOGSTATS_INTERVAL": 0.2},
+        settings={**DEFER_LONG, "LOGSTATS_INTERVAL": 0.2},
         opened=lines.listen,
         meanwhile=meanwhile,
     )
     assert counts == [(n, f"{n} deferred, 0 dropped") for n in (20, 23)]
     assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_waiting"] == 23
+    assert lost(result) == ["Deferred requests lost, because JOBDIR is not set: 23"]
 
 
 @pytest_twisted.ensureDeferred
 async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
     deferred = web.site(answer(503), robots(RULES))
     hanging = web.site(HANGS, robots(RULES))
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
-    settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
+    settings = {**DEFER_LONG, "JOBDIR": str(tmp_path)}
 
     async def meanwhile(crawler):
-        await until(lambda: admission_of(crawler).deferred and hanging.robots_requests)
+        await until(lambda: Admission.of(crawler).deferred and hanging.robots_requests)
         close(crawler)
 
     paths = ("/1", "/private", "/3")
@@ -288,7 +259,6 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
         *(site.url(path) for site in (deferred, hanging) for path in paths),
         settings=settings,
         meanwhile=meanwhile,
-        spidercls=StoredSpider,
     )
     assert first.failures == []
     # The one that is deferred; the other one was not waited for.
@@ -297,37 +267,10 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     assert first.stats["robotstxt/deferred"] == first.stats["robotstxt/deferred_waiting"] == 3
     assert "scheduler/dequeued" not in first.stats
     assert lost(first) == []
-    second = await crawl(settings=settings, spidercls=StoredSpider)
+    second = await crawl(settings=settings)
     for site in (deferred, hanging):
         assert sorted(site.targets) == ["/1", "/3"]
     assert sorted(second.dropped.values()) == ["rule", "rule"]
-
-
-@pytest_twisted.ensureDeferred
-async def test_links_into_a_site_that_is_waited_for_are_all_followed_from_disk(web, tmp_path):
-    late = web.site(held(robots(RULES)))
-    first = web.site(robots(RULES))
-
-    def then(response):
-        if response.url == first.url("/1"):
-            return [Request(first.url("/2")), Request(late.url("/0"))]
-        if response.url == first.url("/2"):
-            return [Request(late.url(f"/{n}")) for n in range(1, 5)]
-        return []
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued/disk") >= 7)
-        late.release()
-
-    result = await crawl(
-        first.url("/1"),
-        settings={"JOBDIR": str(tmp_path)},
-        then=then,
-        meanwhile=meanwhile,
-        spidercls=StoredSpider,
-    )
-    assert sorted(late.targets) == [f"/{n}" for n in range(5)]
-    assert result.stats["scheduler/enqueued/disk"] == 7
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -352,10 +295,8 @@ async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
 
     settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.05}
     urls = [site.url(f"/{n}") for n in range(1, 200)]
-    first = await crawl(
-        *urls, settings=settings, opened=lines.listen, meanwhile=meanwhile, spidercls=StoredSpider
-    )
-    second = await crawl(settings=settings, spidercls=StoredSpider)
+    first = await crawl(*urls, settings=settings, opened=lines.listen, meanwhile=meanwhile)
+    second = await crawl(settings=settings)
     left = len(urls) - len(first.fetched)
     assert second.fetched == []
     assert left
@@ -370,7 +311,7 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
     site = web.site(robots(""))
     closed, ended = asyncio.Event(), asyncio.Event()
 
-    class Late(StoredSpider):
+    class Late(ListSpider):
         async def start(self):
             await closed.wait()
             for n in range(3):
@@ -391,17 +332,22 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
         "Further such requests are not logged"
     ]
     assert result.stats["scheduler/unserializable"] == 3
-    second = await crawl(settings={"JOBDIR": str(tmp_path)}, spidercls=StoredSpider)
+    second = await crawl(settings={"JOBDIR": str(tmp_path)})
     assert second.fetched == []
 
 
-@pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}], ids=["governed", "not"])
 @pytest_twisted.ensureDeferred
-async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(web, tmp_path, meta):
+async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_other(web, tmp_path):
     site = web.site(robots(""))
     settings = {"JOBDIR": str(tmp_path)}
+    requests = [
+        Request(site.url(f"/{n}"), priority=int(n < 13), meta={"dont_obey_robotstxt": n % 2 == 0})
+        for n in range(17)
+    ]
 
-    class Renamed(StoredSpider):
+    class Other(ListSpider):
+        name = "other"
+
         def gone(self, response):
             pass
 
@@ -410,61 +356,35 @@ async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(web, t
             return prepared.replace(callback=self.gone) if request.priority else prepared
 
     async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued/disk") == 5)
-        close(crawler)
-
-    await crawl(
-        *(Request(site.url(f"/{n}"), meta={**meta}, priority=int(n == 2)) for n in range(5)),
-        settings=settings,
-        spidercls=Renamed,
-        opened=lambda crawler: crawler.engine.pause(),
-        meanwhile=meanwhile,
-    )
-    assert site.targets == []
-    second = await crawl(settings=settings, spidercls=StoredSpider)
-    assert sorted(site.targets) == ["/0", "/1", "/3", "/4"]
-    assert second.stats["finish_reason"] == "finished"
-    assert second.stats["robotstxt/queue/unreadable"] == 1
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_jobdir_of_another_spider_is_told_with_both_names(web, tmp_path):
-    site = web.site(robots(""))
-    settings = {"JOBDIR": str(tmp_path)}
-
-    class Other(StoredSpider):
-        name = "other"
-
-        def gone(self, response):
-            pass
-
-        def prepare(self, request):
-            return super().prepare(request).replace(callback=self.gone)
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued/disk") == 13)
+        await until(lambda: stat(crawler, "scheduler/enqueued/disk") == len(requests))
         close(crawler)
 
     first = await crawl(
-        *(site.url(f"/{n}") for n in range(13)),
+        *requests,
         settings=settings,
         spidercls=Other,
         opened=lambda crawler: crawler.engine.pause(),
         meanwhile=meanwhile,
     )
-    second = await crawl(settings=settings, spidercls=StoredSpider)
+    assert site.targets == []
+    second = await crawl(settings=settings)
+    assert sorted(second.fetched) == sorted(request.url for request in requests[13:])
+    assert second.stats["finish_reason"] == "finished"
     third = await crawl(settings=settings, spidercls=Other)
+    assert len(site.targets) == len(requests)
     assert first.messages(logging.WARNING) == third.messages(logging.WARNING) == []
     warning, *errors = second.messages(logging.WARNING)
     assert warning == (
-        "JOBDIR has the requests of the spider 'other', and this is 'stored': those whose "
+        "JOBDIR has the requests of the spider 'other', and this is 'list': those whose "
         "callbacks it lacks can't be read. Use a JOBDIR for each spider"
     )
     assert len(errors) == 10
-    assert all(line.startswith("Unable to read request: ") for line in errors)
+    begin = f"Unable to read request: <GET {site.url('')}/"
+    assert all(line.startswith(begin) for line in errors)
+    assert all(" - reason: Method 'gone' not found in: " in line for line in errors)
+    assert not any(record.exc_info for record in second.records if record.levelno >= logging.ERROR)
     assert second.stats["robotstxt/queue/unreadable"] == 13
     assert "       3  Unable to read request: … - reason: …" in second.messages(logging.INFO)[-1]
-    assert len(site.targets) == 13
 
 
 @pytest_twisted.ensureDeferred
@@ -542,13 +462,8 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
 class FifoScheduler(BaseScheduler):
     """One queue for all, which knows no priorities."""
 
-    popped = 0
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls()
-
     def open(self, spider):
+        self.stats = spider.crawler.stats
         self.queue = []
         self.seen = set()
 
@@ -565,7 +480,7 @@ class FifoScheduler(BaseScheduler):
     def next_request(self):
         if not self.queue:
             return None
-        type(self).popped += 1
+        self.stats.inc_value("popped")
         return self.queue.pop(0)
 
 
@@ -581,37 +496,30 @@ class PriorityScheduler(FifoScheduler):
 @pytest.mark.parametrize("scheduler", [FifoScheduler, PriorityScheduler])
 @pytest_twisted.ensureDeferred
 async def test_under_another_scheduler_half_of_the_places_stay_free(web, scheduler):
-    class Scheduler(scheduler):
-        popped = 0
-
     hanging = [web.site(HANGS) for _ in range(4)]
     healthy = web.site(robots(RULES))
+    numbers = iter(range(1, 40))
     at_end = {}
 
-    class Spider(ListSpider):
-        def parse(self, response):
-            self.crawl.responses.append(response)
-            for _ in range(2):
-                self.crawl.asked = getattr(self.crawl, "asked", 0) + 1
-                if self.crawl.asked < 40:
-                    yield self.prepare(Request(healthy.url(f"/{self.crawl.asked}")))
+    def then(response):
+        return [Request(healthy.url(f"/{n}")) for n in islice(numbers, 2)]
 
     async def meanwhile(crawler):
         await until(lambda: len(healthy.targets) == 40)
         await until(lambda: len(crawler.spider.crawl.responses) == 40)
         at_end["priorities"] = {r.request.priority for r in crawler.spider.crawl.responses}
-        before = Scheduler.popped
+        before = stat(crawler, "popped")
         # As long as a request pauses at least before it is given back.
         for _ in range(20):
             await sleep(0.05)
-        at_end["idle pops"] = Scheduler.popped - before
+        at_end["idle pops"] = stat(crawler, "popped") - before
         close(crawler)
 
     result = await crawl(
         *(site.url(f"/{n}") for n in range(10) for site in hanging),
         healthy.url("/0"),
-        settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 8},
-        spidercls=Spider,
+        settings={"SCHEDULER": scheduler, "CONCURRENT_REQUESTS": 8},
+        then=then,
         meanwhile=meanwhile,
     )
     assert sorted(result.fetched) == sorted(healthy.url(f"/{n}") for n in range(40))
@@ -626,9 +534,6 @@ async def test_under_another_scheduler_half_of_the_places_stay_free(web, schedul
 
 @pytest_twisted.ensureDeferred
 async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
-    class Scheduler(PriorityScheduler):
-        popped = 0
-
     late = web.site(held(robots(RULES)))
     paths = [f"/{n}" for n in range(12)]
 
@@ -639,7 +544,7 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
 
     result = await crawl(
         *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
-        settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 2},
+        settings={"SCHEDULER": PriorityScheduler, "CONCURRENT_REQUESTS": 2},
         meanwhile=meanwhile,
     )
     assert sorted(late.targets) == sorted(paths)
@@ -671,59 +576,15 @@ async def test_under_another_scheduler_requests_of_download_async_are_never_put_
             return
             yield
 
-    class Scheduler(FifoScheduler):
-        popped = 0
-
     result = await crawl(
         front.url("/"),
-        settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 2},
+        settings={"SCHEDULER": FifoScheduler, "CONCURRENT_REQUESTS": 2},
         spidercls=Spider,
         meanwhile=meanwhile,
     )
     assert [answer.status for answer in answers] == [200] * 9
     assert "robotstxt/put_off" not in result.stats
-    assert Scheduler.popped == 1
-
-
-# What the addon sets.
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, "RobotsAwarePriorityQueue"),
-        (SCRAPYS_QUEUE, "DownloaderAwarePriorityQueue"),
-        (
-            {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"},
-            "ScrapyPriorityQueue",
-        ),
-        ({"ROBOTSTXT_OBEY": False}, "RobotsAwarePriorityQueue"),
-    ],
-)
-@pytest_twisted.ensureDeferred
-async def test_the_addon_sets_the_queue_where_nobody_has(web, settings, expected):
-    site = web.site(robots(RULES))
-    seen = []
-
-    class Spider(ListSpider):
-        def parse(self, response):
-            seen.append(type(self.crawler.engine._slot.scheduler.mqs).__name__)
-            yield from super().parse(response)
-
-    result = await crawl(site.url("/"), site.url("/private"), settings=settings, spidercls=Spider)
-    assert set(seen) == {expected}
-    assert len(result.responses) == (2 if settings.get("ROBOTSTXT_OBEY") is False else 1)
-
-
-@pytest.mark.filterwarnings("ignore:.*CONCURRENT_REQUESTS_PER_IP")
-def test_the_addon_leaves_a_queue_for_concurrent_requests_per_ip_to_the_user():
-    from scrapy.settings import Settings
-
-    from scrapy_rep import Addon
-
-    settings = Settings({"CONCURRENT_REQUESTS_PER_IP": 4})
-    Addon().update_settings(settings)
-    assert settings.getpriority("SCHEDULER_PRIORITY_QUEUE") == 0
+    assert result.stats["popped"] == 1
 
 
 @pytest_twisted.ensureDeferred
@@ -822,9 +683,9 @@ async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tm
         close(crawler)
 
     urls = map(site.url, paths)
-    first = await crawl(*urls, settings=settings, meanwhile=meanwhile, spidercls=StoredSpider)
+    first = await crawl(*urls, settings=settings, meanwhile=meanwhile)
     assert first.failures == []
-    await crawl(settings={**settings, "REP_CRAWL_DELAY_MAX": 0}, spidercls=StoredSpider)
+    await crawl(settings={**settings, "REP_CRAWL_DELAY_MAX": 0})
     assert sorted(site.targets) == sorted(paths)
 
 

@@ -7,24 +7,16 @@ import random
 import pytest
 import scrapy
 from scrapy import Request
-from scrapy.squeues import (
-    FifoMemoryQueue,
-    LifoMemoryQueue,
-)
+from scrapy.squeues import FifoMemoryQueue, LifoMemoryQueue
 
-from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
+from scrapy_rep.admission.unreachable import MARGIN
+from tests.admission.parts import TIMEOUT
+from tests.admission.scene import A, Scene
+from tests.scheduler.queues import Doors, FakeCrawler, drain, in_memory, ours, pages, scrapys, urls
 
 IN_TURNS = pytest.mark.skipif(
     scrapy.version_info < (2, 19), reason="Scrapy's queue takes slots of equal load by name alone"
 )
-
-
-def pages(host, *paths, **kwargs):
-    return [Request(f"https://{host}/{path}", **kwargs) for path in paths]
-
-
-def urls(*requests):
-    return [request.url for request in requests]
 
 
 @IN_TURNS
@@ -68,12 +60,9 @@ def test_order_is_that_of_scrapys_queue(downstream, start, seed):
 
 
 def test_requests_wait_until_their_origin_is_open():
-    doors = Doors()
-    doors.open = set()
-    queue = ours(FakeCrawler(doors))
+    doors = Doors(set())
     waiting = pages("a.example", 1, 2, 3)
-    for request in (*waiting, *pages("b.example", 1)):
-        queue.push(request)
+    queue = in_memory(*waiting, *pages("b.example", 1), crawler=FakeCrawler(doors))
     assert queue.pop() is None
     assert len(queue) == 4
     assert sorted(doors.asked) == ["https://a.example", "https://b.example"]
@@ -81,7 +70,7 @@ def test_requests_wait_until_their_origin_is_open():
     assert len(doors.asked) == 2, "asked once, not at every pop"
     queue.push(Request("https://a.example/4", priority=9))
     doors.let("https://a.example")
-    assert drain(queue) == ["https://a.example/4", *urls(*waiting)]
+    assert drain(queue) == ["https://a.example/4", *urls(waiting)]
     assert len(queue) == 1
     doors.let("https://b.example")
     assert drain(queue) == ["https://b.example/1"]
@@ -90,87 +79,63 @@ def test_requests_wait_until_their_origin_is_open():
 
 
 def test_an_origin_that_waits_holds_up_no_other_of_its_slot():
-    doors = Doors()
-    doors.open = {"http://a.example"}
-    queue = ours(FakeCrawler(doors))
-    queue.push(Request("https://a.example/1", priority=5))
-    queue.push(Request("http://a.example/1"))
-    assert drain(queue) == ["http://a.example/1"]
+    doors = Doors({"http://a.example"})
+    first, second = Request("https://a.example/1", priority=5), Request("http://a.example/1")
+    queue = in_memory(first, second, crawler=FakeCrawler(doors))
+    assert drain(queue) == [second.url]
     doors.let("https://a.example")
-    assert drain(queue) == ["https://a.example/1"]
+    assert drain(queue) == [first.url]
 
 
 def test_origins_of_a_slot_take_turns_by_priority():
-    queue = ours(FakeCrawler(Doors()))
-    for path, priority in ((1, 0), (2, 0), (3, 7)):
-        queue.push(Request(f"https://a.example/{path}", priority=priority))
-        queue.push(Request(f"http://a.example/{path}", priority=priority))
-    popped = drain(queue)
-    assert {*popped[:2]} == {"https://a.example/3", "http://a.example/3"}
-    assert [url.split(":")[0] for url in popped[2:]] in (
-        ["https", "http"] * 2,
-        ["http", "https"] * 2,
+    popped = drain(
+        in_memory(
+            *(
+                Request(f"{scheme}://a.example/{path}", priority=priority)
+                for path, priority in ((1, 0), (2, 0), (3, 7))
+                for scheme in ("https", "http")
+            )
+        )
     )
+    assert {*popped[:2]} == {"https://a.example/3", "http://a.example/3"}
+    turns = [url.split(":")[0] for url in popped[2:]]
+    assert turns in (["https", "http"] * 2, ["http", "https"] * 2)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
+def test_what_robots_txt_does_not_govern_does_not_wait():
+    doors = Doors(set())
+    requests = [
         Request("https://a.example/1", meta={"dont_obey_robotstxt": True}),
-        Request("https://a.example/robots.txt"),
-        Request("data:,x"),
-        Request("http:///x"),
-        Request("file:///x"),
-    ],
-    ids=lambda request: request.url,
-)
-def test_what_robots_txt_does_not_govern_does_not_wait(request_):
-    doors = Doors()
-    doors.open = set()
-    queue = ours(FakeCrawler(doors))
-    queue.push(request_)
-    assert drain(queue) == [request_.url]
+        *map(Request, ["https://a.example/robots.txt", "data:,x", "http:///x", "file:///x"]),
+    ]
+    queue = in_memory(*requests, crawler=FakeCrawler(doors))
+    assert sorted(drain(queue)) == sorted(urls(requests))
     assert doors.asked == []
 
 
 def test_without_the_middleware_nothing_waits():
-    queue = ours(FakeCrawler())
-    for request in pages("a.example", 1, 2):
-        queue.push(request)
+    requests = pages("a.example", 1, 2)
+    queue = in_memory(*requests, crawler=FakeCrawler())
     assert "a.example" in queue
-    assert drain(queue) == ["https://a.example/1", "https://a.example/2"]
+    assert drain(queue) == urls(requests)
     assert "a.example" not in queue
 
 
 def test_a_busy_slot_whose_requests_wait_is_passed_over():
-    doors = Doors()
-    crawler = FakeCrawler(doors)
-    queue = ours(crawler)
-    for request in (*pages("a.example", 1, 2), *pages("b.example", 1, 2)):
-        queue.push(request)
+    crawler = FakeCrawler(Doors({"https://b.example"}))
+    requests = [*pages("a.example", 1, 2), *pages("b.example", 1, 2)]
+    queue = in_memory(*requests, crawler=crawler)
+    for request in requests:
         crawler.downloader.begin(request)
-    doors.open = {"https://b.example"}
-    assert drain(queue) == ["https://b.example/1", "https://b.example/2"]
+    assert drain(queue) == urls(requests[2:])
     assert len(queue) == 2
-
-
-@pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
-def test_concurrent_requests_per_ip_is_refused_as_by_scrapys_queue():
-    crawler = FakeCrawler(Doors())
-    crawler.settings.set("CONCURRENT_REQUESTS_PER_IP", 2)
-    with pytest.raises(ValueError, match="CONCURRENT_REQUESTS_PER_IP"):
-        ours(crawler)
 
 
 def test_pop_looks_at_no_slot_twice():
     """Ten times as many slots that wait make no pop slower: each is asked about once."""
-    doors = Doors()
-    doors.open = {"https://open.example"}
-    queue = ours(FakeCrawler(doors))
-    for n in range(500):
-        queue.push(Request(f"https://{n}.example/"))
-    for request in pages("open.example", *range(50)):
-        queue.push(request)
+    requests = [Request(f"https://{n}.example/") for n in range(500)]
+    requests += pages("open.example", *range(50))
+    queue = in_memory(*requests, crawler=FakeCrawler(Doors({"https://open.example"})))
     looked = []
     queue._ready_lane = lambda slot, look=queue._ready_lane: looked.append(slot.name) or look(slot)
     assert len(drain(queue)) == 50
@@ -178,29 +143,66 @@ def test_pop_looks_at_no_slot_twice():
 
 
 def test_a_slot_whose_name_is_no_text_hinders_no_other(tmp_path):
+    names = [5, "a", 2.5, "b", True]
+    requests = [Request("https://a.example/", meta={"download_slot": name}) for name in names]
     for key in ("", tmp_path):
-        queue = ours(FakeCrawler(), key=key)
-        names = [5, "a", 2.5, "b", True]
-        for name in names:
-            queue.push(Request("https://a.example/", meta={"download_slot": name}))
-        assert len(drain(queue)) == len(names)
-        queue.close()
+        assert len(drain(in_memory(*requests, key=key))) == len(names)
 
 
 def test_a_slot_that_is_busy_with_a_direct_download_comes_after_idle_ones():
     crawler = FakeCrawler()
-    queue = ours(crawler)
-    for host in "abc":
-        queue.push(Request(f"https://{host}.example/"))
+    queue = in_memory(*(Request(f"https://{host}.example/") for host in "abc"), crawler=crawler)
     assert queue.pop().url == "https://a.example/"
     crawler.downloader.begin(Request("https://b.example/direct"))
     assert drain(queue) == ["https://c.example/", "https://b.example/"]
 
 
 def test_ranks_that_have_changed_take_no_memory():
-    queue = ours(FakeCrawler())
     requests = [Request(f"https://a.example/{n}", priority=n) for n in range(100)]
-    for request in requests:
-        queue.push(request)
-    assert len(queue._lanes.slots["a.example"].ranks) < 20
-    assert drain(queue) == urls(*reversed(requests))
+    queue = in_memory(*requests)
+    assert len(queue._lanes._slots["a.example"].ranks) < 20
+    assert drain(queue) == urls(reversed(requests))
+
+
+# How long requests of unreachable origins are deferred, in made-up time.
+
+
+@pytest.mark.event_loop
+def test_requests_whose_next_try_comes_too_late_are_dropped_at_once():
+    scene = Scene()
+    scene.knows(A, unreachable=True, seconds=TIMEOUT + 40)
+    scene.push(A, A)
+    # To the middleware, which drops them.
+    assert scene.pop() == [(A, "overdue")] * 2
+    assert scene.crawler.stats == {}
+    assert scene.timers == []
+    # One that comes when the next try is near enough is deferred.
+    scene.time.advance(50)
+    assert scene.asks(A) == []
+
+
+@pytest.mark.event_loop
+def test_patience_counts_from_the_first_time_through_all_tries():
+    scene = Scene()
+    scene.push(A)
+    scene.knows(A, unreachable=True, seconds=7)
+    while not (popped := scene.pop()):
+        scene.time.advance(7 + MARGIN)
+        scene.knows(A, unreachable=True, seconds=7)
+    assert popped == [(A, "overdue")]
+    # The next try would come after the end.
+    assert TIMEOUT - 7 - MARGIN <= scene.time.now <= TIMEOUT
+    assert scene.crawler.stats == {"robotstxt/deferred": 1}
+
+
+@pytest.mark.event_loop
+def test_an_origin_that_is_reached_again_has_new_patience():
+    scene = Scene()
+    scene.knows(A, unreachable=True, seconds=TIMEOUT - 5)
+    assert scene.asks(A, A) == []
+    scene.time.advance(TIMEOUT - 5 + MARGIN)
+    scene.knows(A)
+    assert scene.pop() == [(A, "queue")] * 2
+    scene.knows(A, unreachable=True, seconds=TIMEOUT - 5)
+    assert scene.asks(A) == []
+    assert scene.admission.deferred == 1

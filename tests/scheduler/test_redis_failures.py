@@ -22,11 +22,12 @@ from tests.scheduler.test_redis_queue import (
     QUEUE_CLASSES,
     RULES,
     Doors,
-    Fleet,
     Workers,
     drain,
     end_leases,
+    end_waits,
     fill,
+    queue_of,
 )
 from tests.waiting import until, wait_until
 
@@ -61,7 +62,8 @@ class Crawl:
 
     def __init__(self, redis, server, kind):
         self.redis = redis
-        self.fleet = Fleet(server, kind)
+        self.server = server
+        self.kind = kind
         self.popped = Counter()
         self.dies = False
         """Whether the worker is killed when a call fails."""
@@ -71,7 +73,7 @@ class Crawl:
 
     def start_worker(self):
         self.doors = Doors()
-        self.queue = self.fleet.worker(self.doors)
+        self.queue = queue_of(self.server, self.doors, self.kind)
 
     def pop(self):
         """Pop until there is nothing more."""
@@ -90,10 +92,14 @@ class Crawl:
                 self.popped[request.url] += 1
                 nothing = 0
 
-    def run(self):
-        """Pop while one site is unreachable, one not known and one slow; then until all are done."""
+    def pop_what_is_open(self):
+        """Pop while one site is unreachable, one not known and one slow."""
         self.doors.seconds, self.doors.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
         self.pop()
+
+    def run(self):
+        """Do so; then pop until all are done."""
+        self.pop_what_is_open()
         for _ in range(ROUNDS):
             self.doors.seconds, self.doors.turns = {}, {SLOW: True}
             for site in (NEW, SLOW):
@@ -106,12 +112,6 @@ class Crawl:
     def wrong(self):
         lost, twice = Counter(URLS) - self.popped, self.popped - Counter(URLS)
         return f"{sum(lost.values())} lost, {sum(twice.values())} twice"
-
-
-def end_waits(redis):
-    """End all times in Redis: for sites that are unreachable, for workers that were killed."""
-    for name in redis.zrange(f"{KEPT}:due", 0, -1):
-        redis.zadd(f"{KEPT}:due", {name: 0})
 
 
 def client_of(proxy, retries=0):
@@ -214,8 +214,7 @@ def test_each_request_comes_once_from_a_cluster_whose_slots_move(tmp_path, kind)
     try:
         with cluster.client as client:
             crawl = Crawl(client, client, kind)
-            crawl.doors.seconds, crawl.doors.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
-            crawl.pop()
+            crawl.pop_what_is_open()
             cluster.move(KEPT)
             crawl.run()
     finally:
@@ -241,7 +240,7 @@ def test_a_crawl_that_is_killed_loses_nothing_that_has_not_left(
         return how if number >= call else PASSES
 
     proxy.fate = fate
-    fill(Fleet(redis).worker(), *urls)
+    fill(queue_of(redis), *urls)
     first = workers.start(REDIS_URL=proxy.uri)
     try:
         wait_until(lambda: killed)
@@ -265,7 +264,7 @@ def test_a_crawl_fetches_each_page_once_in_spite_of_a_failover(
 ):
     down, up = web.site(answer(503)), web.site(RULES)
     urls = [site.url(path) for path in ("/1", "/2", "/3") for site in (down, up)]
-    fill(Fleet(redis).worker(), *urls)
+    fill(queue_of(redis), *urls)
     fail(redis, proxy, IS_READ_ONLY, range(call, call + 1))
     worker = Workers(redis_server.uri).start(REDIS_URL=proxy.uri, REP_STORE="memory://")
     try:
@@ -281,7 +280,7 @@ def test_a_crawl_fetches_each_page_once_in_spite_of_a_failover(
 @in_asyncio
 async def test_redis_is_told_what_has_left_although_nothing_else_is_popped(redis, monkeypatch):
     monkeypatch.setattr("scrapy_rep.scheduler.redis_queue._SETTLE_INTERVAL", 0.0)
-    queue = Fleet(redis).worker(Doors())
+    queue = queue_of(redis, Doors())
     fill(queue, f"{OPEN}/1", f"{OPEN}/2")
     assert queue.pop() is not None
     assert redis.zcard(KEPT) == 1
@@ -294,7 +293,7 @@ async def test_redis_is_told_what_has_left_although_nothing_else_is_popped(redis
 
 
 def test_a_worker_that_is_closed_leaves_nothing_behind(redis):
-    queue = Fleet(redis).worker(Doors())
+    queue = queue_of(redis, Doors())
     fill(queue, f"{OPEN}/1")
     assert queue.pop() is not None
     queue.stop()
@@ -303,7 +302,7 @@ def test_a_worker_that_is_closed_leaves_nothing_behind(redis):
 
 @pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
 def test_what_a_call_took_that_failed_is_given_back_at_the_close(redis, proxy, how):
-    queue = Fleet(client_of(proxy)).worker(Doors())
+    queue = queue_of(client_of(proxy), Doors())
     fill(queue, f"{OPEN}/1")
     assert len(queue) == 1
     proxy.fate = lambda _: how
@@ -317,16 +316,16 @@ def test_what_a_call_took_that_failed_is_given_back_at_the_close(redis, proxy, h
 def test_what_a_worker_took_and_lost_is_not_its_own_any_more(redis, monkeypatch):
     """A worker that was silent for so long that another one got its request moves nothing."""
     doors, other_doors = Doors(), Doors()
-    queue, other = (Fleet(redis).worker(each) for each in (doors, other_doors))
+    queue, other = (queue_of(redis, each) for each in (doors, other_doors))
     doors.seconds = other_doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1")
-    wait = queue._requests.defer
+    wait = queue._requests.wait
 
-    def defer_late(*args):
+    def wait_late(*args, **kwargs):
         end_waits(redis)
         assert drain(other) == []
-        return wait(*args)
+        return wait(*args, **kwargs)
 
-    monkeypatch.setattr(queue._requests, "defer", defer_late)
+    monkeypatch.setattr(queue._requests, "wait", wait_late)
     assert drain(queue) == []
     assert len(queue._requests) == 1

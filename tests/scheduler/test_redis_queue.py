@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 import pytest_twisted
@@ -26,7 +26,7 @@ from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
 from tests.running import refusing_port
 from tests.scheduler import queues
-from tests.scheduler.queues import TIMED, FakeCrawler
+from tests.scheduler.queues import LEFT_OPEN, FakeCrawler
 from tests.waiting import wait_until
 
 RULES = robots("User-agent: *\nDisallow: /private\n")
@@ -35,6 +35,7 @@ MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "sel
 LONG = 3600
 DOWN, UP = "http://down.example", "http://up.example"
 KEPT = "{list:requests}:deferred"
+LOSES = "unreachable are dropped at once, because the scheduler does not defer them"
 
 
 @pytest.fixture
@@ -116,10 +117,13 @@ def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(worke
 
 def test_they_are_dropped_after_the_timeout(workers, web, redis):
     site = web.site(answer(503))
-    result = workers.start(site.url("/1"), site.url("/2"), REP_DEFER_TIMEOUT=1).result()
+    waits = {"REP_RETRY_DELAY": 1.5, "REP_RETRY_DELAY_MAX": 1.5, "REP_DEFER_TIMEOUT": 2}
+    result = workers.start(site.url("/1"), site.url("/2"), LOG_LEVEL="INFO", **waits).result()
     assert list(result["dropped"].values()) == ["unreachable"] * 2
     assert result["stats"]["robotstxt/deferred"] == 2
     assert result["stats"]["robotstxt/deferred_dropped"] == 2
+    assert LOSES not in result["log"]
+    assert result["log"].count("Waiting for 1 unreachable origin: ") == 1
     assert redis.keys("*list:requests*") == []
 
 
@@ -129,29 +133,17 @@ def end_leases(redis):
         redis.delete(key)
 
 
-def test_a_killed_worker_takes_nothing_along_that_is_deferred(workers, web, redis):
-    site = web.site(answer(503))
-    urls = [site.url(f"/{number}") for number in range(9)]
-    deferred = {"script": [["stats", {"robotstxt/deferred": len(urls)}], ["say", "deferred"]]}
-    first = workers.start(*urls, **deferred)
-    first.hear("deferred")
-    first.kill()
-    site.change(RULES)
-    end_leases(redis)
-    assert sorted(workers.start().result()["fetched"]) == sorted(urls)
-
-
-def test_a_killed_worker_takes_nothing_along_that_waits_for_a_robotstxt(workers, web, redis):
-    sites = [web.site(held(RULES)) for _ in range(5)]
+@pytest.mark.parametrize("waits", [answer(503), held(RULES)], ids=["deferred", "looked up"])
+def test_a_killed_worker_takes_nothing_along_that_waits(workers, web, redis, waits):
+    sites = [web.site(waits) for _ in range(5)]
     urls = [site.url(path) for site in sites for path in ("/1", "/2")]
     first = workers.start(*urls, REP_CONCURRENT_FETCHES=1)
     wait_until(lambda: redis.zcard(KEPT) == len(urls))
     first.kill()
     end_leases(redis)
     for site in sites:
-        site.release()
-    result = workers.start().result()
-    assert sorted(result["fetched"]) == sorted(urls)
+        site.change(RULES)
+    assert sorted(workers.start().result()["fetched"]) == sorted(urls)
 
 
 def test_sites_that_wait_hold_up_no_other_site(workers, web, redis):
@@ -209,9 +201,6 @@ def test_workers_keep_the_delay_of_a_site_together(workers, web):
     assert times[-1] - times[0] > 1.9
 
 
-LOSES = "unreachable are dropped at once, because the scheduler does not defer them"
-
-
 def test_it_is_told_what_becomes_of_requests_that_nobody_defers(workers, web):
     theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue", "LOG_LEVEL": "INFO"}
     result = workers.start(web.site(answer(503)).url("/1"), **theirs).result()
@@ -244,13 +233,6 @@ def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(w
 async def test_it_is_told_of_other_schedulers_too(settings, told):
     result = await crawl(settings={"REP_UNREACHABLE_ACTION": "defer", **settings})
     assert sum(LOSES in message for message in result.messages()) == told
-
-
-def test_a_crawl_that_only_waits_says_so(workers, web):
-    waits = {"REP_RETRY_DELAY": 1.5, "REP_RETRY_DELAY_MAX": 1.5, "REP_DEFER_TIMEOUT": 2}
-    log = workers.start(web.site(answer(503)).url("/1"), LOG_LEVEL="INFO", **waits).result()["log"]
-    assert LOSES not in log
-    assert log.count("Waiting for 1 unreachable origin: ") == 1
 
 
 def test_what_can_not_come_in_time_is_dropped_at_once(workers, web, redis):
@@ -304,42 +286,48 @@ class Doors(queues.Doors):
         return Hold(self, math.inf) if self.turns.get(name) is False else None
 
     def take(self, ask):
-        name = str(ask.origin)
-        if self.turns.get(name, False) is None:
-            del self.turns[name]
-        elif name in self.turns:
-            self.turns[name] = False
-
-    @property
-    def queue(self):
-        (queue,) = self.admission._queues
-        return queue
+        if str(ask.origin) in self.turns:
+            self.turns[str(ask.origin)] = False
 
     def tell(self, name):
         """Tell the queue that something has changed of an origin."""
         self.admission._notify(origin_of(name))
 
+    def come(self, name):
+        """Let the turn of an origin come."""
+        self.turns[name] = True
+        self.tell(name)
+
     @property
     def waiting(self):
         """The origins that wait for this worker, each with its next request."""
-        held = [str(origin) for origin, *_ in self.queue.holds()]
-        return {name: self.queue.head_of(origin_of(name), ()).url for name in held}
+        (queue,) = self.admission._queues
+        held = [origin for origin, *_ in queue.holds()]
+        return {str(origin): queue.head_of(origin, ()).url for origin in held}
 
 
-class Fleet:
-    """Workers with queues of one kind, in one Redis."""
+def queue_of(redis, doors=None, kind=RobotsAwareRedisQueue):
+    """Return the queue of a worker."""
+    spider = scrapy.Spider("list")
+    spider.crawler = FakeCrawler(doors, REP_DEFER_TIMEOUT=LONG)
+    queue = kind(redis, spider, "%(spider)s:requests")
+    LEFT_OPEN.append(queue._waiting)
+    return queue
 
-    def __init__(self, redis, kind=RobotsAwareRedisQueue):
-        self.redis = redis
-        self.kind = kind
 
-    def worker(self, doors=None):
-        crawler = FakeCrawler(doors, REP_DEFER_TIMEOUT=LONG)
-        spider = scrapy.Spider("list")
-        spider.crawler = crawler
-        queue = self.kind(self.redis, spider, "%(spider)s:requests")
-        TIMED.append(queue._waiting)
-        return queue
+@pytest.fixture
+def kind():
+    return RobotsAwareRedisQueue
+
+
+@pytest.fixture
+def doors():
+    return Doors()
+
+
+@pytest.fixture
+def queue(redis, doors, kind):
+    return queue_of(redis, doors, kind)
 
 
 def fill(queue, *urls, **attributes):
@@ -353,22 +341,33 @@ def drain(queue, looks=99):
     return [request.url for request in popped if request is not None]
 
 
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, kind):
-    urls = [f"{UP}/{number}" for number in range(5)]
-    ours = Fleet(redis, kind).worker(Doors())
-    theirs = kind.__mro__[2](redis, scrapy.Spider("theirs"), "%(spider)s:requests")
-    for queue in (ours, theirs):
-        for number, url in enumerate(urls):
-            queue.push(scrapy.Request(url, priority=number % 3))
-    assert drain(ours) == [theirs.pop().url for _ in urls]
-    assert len(ours) == 0
+def end_waits(redis, *names):
+    """End the waits in Redis, without names all: for sites, and for workers that were killed."""
+    for name in names or redis.zrange(f"{KEPT}:due", 0, -1):
+        redis.zadd(f"{KEPT}:due", {name: 0})
+
+
+@contextmanager
+def without_memory(redis):
+    redis.config_set("maxmemory", 1)
+    try:
+        yield
+    finally:
+        redis.config_set("maxmemory", 0)
 
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_what_comes_back_is_next_in_that_order(redis, kind):
-    doors = Doors()
-    queue = Fleet(redis, kind).worker(doors)
+def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, queue, kind):
+    theirs = kind.__bases__[1](redis, scrapy.Spider("theirs"), "%(spider)s:requests")
+    for each in (queue, theirs):
+        for number in range(5):
+            each.push(scrapy.Request(f"{UP}/{number}", priority=number % 3))
+    assert drain(queue) == [theirs.pop().url for _ in range(5)]
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+def test_what_comes_back_is_next_in_that_order(redis, doors, queue, kind):
     doors.seconds = {DOWN: 600.0}
     urls = [[f"{DOWN}/{number}" for number in range(3)], [f"{UP}/1", f"{UP}/2"]]
     for each in urls[::-1] if kind is RobotsAwareRedisLifoQueue else urls:
@@ -377,7 +376,7 @@ def test_what_comes_back_is_next_in_that_order(redis, kind):
     assert wait_until(queue.pop).url.startswith(UP)
     assert len(queue) == 4
     doors.seconds = {}
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    end_waits(redis, DOWN)
     urls = drain(queue)
     numbers = [int(url[-1]) for url in urls if url.startswith(DOWN)]
     if kind is RobotsAwareRedisQueue:
@@ -388,9 +387,7 @@ def test_what_comes_back_is_next_in_that_order(redis, kind):
     assert redis.keys("*") == []
 
 
-def test_each_pop_begins_lookups_for_which_there_is_room_now(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_each_pop_begins_lookups_for_which_there_is_room_now(doors, queue):
     looked = []
     doors.admission.look_up = lambda: looked.append(None)
     for number in range(3):
@@ -398,25 +395,20 @@ def test_each_pop_begins_lookups_for_which_there_is_room_now(redis):
         assert queue.pop() is None
 
 
-def test_the_admission_is_asked_about_the_request_that_would_leave(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_the_admission_is_asked_about_the_request_that_would_leave(doors, queue):
     doors.turns = {DOWN: False}
     fill(queue, f"{DOWN}/1")
     assert drain(queue) == []
     fill(queue, f"{DOWN}/2", priority=1)
     assert drain(queue) == []
-    assert doors.queue.head_of(origin_of(DOWN), ()).url == f"{DOWN}/2"
+    assert doors.waiting == {DOWN: f"{DOWN}/2"}
     doors.heads.clear()
-    doors.turns[DOWN] = True
-    doors.tell(DOWN)
+    doors.come(DOWN)
     assert drain(queue) == [f"{DOWN}/2"]
     assert doors.heads == [f"{DOWN}/2", f"{DOWN}/1"]
 
 
-def test_without_room_it_only_makes_way(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_without_room_it_only_makes_way(redis, doors, queue):
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
     doors.admission.lookups.add(origin_of(UP))
@@ -424,18 +416,15 @@ def test_without_room_it_only_makes_way(redis):
     assert drain(queue) == [f"{UP}/1"]
     assert doors.waiting == {}
     # Another worker has room.
-    other = Doors()
-    assert drain(Fleet(redis).worker(other)) == [f"{DOWN}/1"]
+    assert drain(queue_of(redis, Doors())) == [f"{DOWN}/1"]
 
 
-def test_one_that_is_overdue_leaves_to_be_dropped(redis):
-    doors = Doors()
+def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue):
     doors.seconds = {DOWN: 600.0}
-    queue = Fleet(redis).worker(doors)
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     assert drain(queue) == []
     redis.hset(f"{KEPT}:since", DOWN, 1)
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    end_waits(redis, DOWN)
     popped = wait_until(queue.pop)
     assert popped.meta[TICKET_KEY] == ["overdue"]
     assert wait_until(queue.pop).url.startswith(DOWN)
@@ -443,10 +432,8 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis):
     assert redis.keys("*") == []
 
 
-def test_one_whose_next_try_comes_too_late_leaves_at_once(redis):
-    doors = Doors()
+def test_one_whose_next_try_comes_too_late_leaves_at_once(doors, queue):
     doors.seconds = {DOWN: LONG + 600.0}
-    queue = Fleet(redis).worker(doors)
     fill(queue, f"{DOWN}/1")
     assert queue.pop().meta[TICKET_KEY] == ["overdue"]
     assert queue.head_of(origin_of(DOWN), ()) is None
@@ -455,28 +442,33 @@ def test_one_whose_next_try_comes_too_late_leaves_at_once(redis):
 
 
 def test_without_the_middleware_nothing_waits(redis):
-    queue = Fleet(redis).worker()
+    queue = queue_of(redis)
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     assert sorted(drain(queue)) == [f"{DOWN}/1", f"{UP}/1"]
     assert len(queue) == 0
 
 
-@pytest.mark.parametrize("kind", QUEUE_CLASSES[1:])
-def test_more_than_a_batch_comes_back_in_its_order(redis, monkeypatch, kind):
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+def test_more_than_a_batch_comes_back_in_its_order(redis, doors, queue, monkeypatch, kind, full):
     monkeypatch.setattr(requests_in_redis, "_BATCH", 2)
-    doors = Doors()
-    queue = Fleet(redis, kind).worker(doors)
     doors.seconds = {DOWN: 600.0}
     urls = [f"{DOWN}/{number}" for number in range(5)]
     fill(queue, *urls)
     doors.seconds = {}
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
-    assert drain(queue) == (urls if kind is RobotsAwareRedisFifoQueue else urls[::-1])
+    end_waits(redis, DOWN)
+    with without_memory(redis) if full else nullcontext():
+        popped = drain(queue)
+    if kind is RobotsAwareRedisQueue:
+        popped.sort()
+    assert popped == (urls[::-1] if kind is RobotsAwareRedisLifoQueue else urls)
 
 
-def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_queue(redis):
-    doors, other_doors = Doors(), Doors()
-    queue, other = (Fleet(redis).worker(each) for each in (doors, other_doors))
+def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_queue(
+    redis, doors, queue
+):
+    other_doors = Doors()
+    other = queue_of(redis, other_doors)
     doors.turns = other_doors.turns = {DOWN: False}
     for number in range(3):
         fill(queue, f"{DOWN}/{number}", priority=number)
@@ -487,30 +479,24 @@ def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_que
     for priority in (2, 1, 0):
         # The turn is asked for once, with one request for all of them.
         assert list(doors.waiting) == [DOWN]
-        doors.turns[DOWN] = True
-        doors.tell(DOWN)
+        doors.come(DOWN)
         assert drain(queue) == [f"{DOWN}/{priority}"]
     assert doors.waiting == other_doors.waiting == {}
     assert redis.keys("*") == []
 
 
-def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis, doors, queue):
     doors.turns = {DOWN: False}
     fill(queue, f"{DOWN}/1")
     assert drain(queue) == []
     redis.delete(KEPT)  # another worker took it
-    doors.turns[DOWN] = True
-    doors.tell(DOWN)
+    doors.come(DOWN)
     assert drain(queue) == []
     assert doors.waiting == {}
 
 
 @pytest.mark.parametrize("seconds", [None, 600.0, 0.0], ids=["expired", "unreachable", "no delay"])
-def test_what_has_changed_when_the_turn_comes(redis, seconds):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_what_has_changed_when_the_turn_comes(redis, doors, queue, seconds):
     doors.turns = {DOWN: False}
     urls = [f"{DOWN}/{number}" for number in range(3)]
     fill(queue, *urls)
@@ -522,13 +508,11 @@ def test_what_has_changed_when_the_turn_comes(redis, seconds):
     assert bool(redis.hlen(f"{KEPT}:since")) == bool(seconds)
 
 
-def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_a_request_that_cannot_be_read_holds_up_no_other(redis, doors, queue):
     doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1")
     redis.zadd(KEPT, {f"{DOWN}\n{0:032d} 0 broken".encode(): 0})
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    end_waits(redis, DOWN)
     doors.seconds = {}
     urls, errors = [], []
     for _ in range(9):
@@ -540,37 +524,23 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
     assert len(errors) == 1
 
 
-def test_what_the_admission_fails_for_goes_to_the_middleware(redis, monkeypatch):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_what_the_admission_fails_for_goes_to_the_middleware(doors, queue):
     fill(queue, f"{DOWN}/1")
-
-    def fail(*_):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(doors, "hold", fail)
+    doors.hold = lambda ask: 1 / 0
     assert queue.pop().meta[TICKET_KEY] == ["direct"]
     assert drain(queue) == []
 
 
-def test_requests_wait_for_their_turn_in_a_redis_that_is_full(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_requests_wait_for_their_turn_in_a_redis_that_is_full(redis, doors, queue):
     fill(queue, f"{DOWN}/1")
     doors.turns = {DOWN: False}
-    redis.config_set("maxmemory", 1)
-    try:
+    with without_memory(redis):
         assert drain(queue) == []
-        doors.turns[DOWN] = True
-        doors.tell(DOWN)
+        doors.come(DOWN)
         assert drain(queue) == [f"{DOWN}/1"]
-    finally:
-        redis.config_set("maxmemory", 0)
 
 
-def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis, doors, queue):
     doors.seconds = {DOWN: 600.0, UP: 600.0}
     urls = [f"{DOWN}/1", f"{DOWN}/2", f"{UP}/1"]
     fill(queue, *urls)
@@ -579,35 +549,15 @@ def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):
     assert sorted(drain(queue)) == urls
 
 
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_what_is_kept_leaves_a_redis_that_is_full(redis, kind):
-    doors = Doors()
-    queue = Fleet(redis, kind).worker(doors)
-    doors.seconds = {DOWN: 600.0}
-    urls = [f"{DOWN}/{number}" for number in range(3)]
-    fill(queue, *urls)
-    redis.zadd(f"{KEPT}:due", {DOWN: 0})
-    doors.seconds = {}
-    redis.config_set("maxmemory", 1)
-    try:
-        assert sorted(drain(queue)) == urls
-    finally:
-        redis.config_set("maxmemory", 0)
-
-
 def test_in_a_cluster_all_keys_are_in_one_slot(redis):
     from redis.crc import key_slot
 
     for name in ("list:requests", "{list}:requests", "list:{requests}"):
-        spider = scrapy.Spider("list")
-        spider.crawler = FakeCrawler()
-        queue = RobotsAwareRedisQueue(redis, spider, name)
-        assert len({key_slot(key.encode()) for key in queue._requests.keys}) == 1
+        keys = requests_in_redis.RequestsInRedis(redis, name, "", 0).keys
+        assert len({key_slot(key.encode()) for key in keys}) == 1
 
 
-def test_clear_removes_all(redis):
-    doors = Doors()
-    queue = Fleet(redis).worker(doors)
+def test_clear_removes_all(redis, doors, queue):
     doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     queue.clear()

@@ -7,7 +7,7 @@ import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep.utils.downloads import first_by_other_route, route_of
-from tests.crawling.crawl import ListSpider, crawl
+from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.running import refusing_port
 
@@ -19,10 +19,6 @@ QUICK = {
     "REP_DEFER_TIMEOUT": 3600,
     "RETRY_ENABLED": False,
 }
-
-
-class StoredSpider(ListSpider):
-    name = "stored"
 
 
 def through(proxy, *paths):
@@ -46,7 +42,7 @@ async def test_proxies_that_are_down_lose_only_their_own_pages(web, tmp_path, jo
             "JOBDIR": str(tmp_path),
             "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
         }
-    result = await crawl(*pages, settings={**QUICK, **queue}, spidercls=StoredSpider)
+    result = await crawl(*pages, settings={**QUICK, **queue})
     assert sorted(result.fetched) == ["http://site.example/1", "http://site.example/2"]
     assert result.dropped == {"http://site.example/private/3": "rule"}
     # Each of the others meets its own proxy.
