@@ -98,9 +98,11 @@ _OF_SPIDER: Final = (
     "INSERT INTO spider SELECT ? WHERE NOT EXISTS (SELECT * FROM spider)",
 )
 """Statements that store the name of the spider, unless the file has requests of another one."""
-_SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
+_SIZES: Final = """SELECT * FROM lanes WHERE slot > ?1 AND slot <= ifnull(
+    (SELECT slot FROM lanes WHERE slot > ?1 ORDER BY slot LIMIT 1 OFFSET ?2 - 1), x'')
+    ORDER BY slot, origin"""
+"""SQLite sorts all text before blobs, and after numbers."""
 _BEFORE_TEXT: Final = 0
-"""A number, which SQLite sorts before all text, also before the empty one."""
 _INTERVAL: Final = 5
 """Seconds between two checks that the file still exists, and between two tries to delete rows. The
 engine pops at least every five seconds, too, so no timer is needed."""
@@ -192,15 +194,11 @@ class RequestFile:
         more, as slots are never split.
         """
         slot = _BEFORE_TEXT if after is None else after
-        rows = self._run(_SIZES.format(">"), (slot, lanes)).fetchall()
-        if len(rows) < lanes:
-            return self._without_popped(rows)
-        last = rows[-1][0]
-        rows = [row for row in rows if row[0] != last]
-        return self._without_popped(rows) + self.lane_sizes_of(last)
+        return self._without_popped(self._run(_SIZES, (slot, lanes)).fetchall())
 
     def lane_sizes_of(self, slot: str) -> list[LaneSize]:
-        return self._without_popped(self._run(_SIZES.format("="), (slot, -1)).fetchall())
+        rows = self._run("SELECT * FROM lanes WHERE slot = ? ORDER BY origin", (slot,))
+        return self._without_popped(rows.fetchall())
 
     def _without_popped(self, rows: list[LaneSize]) -> list[LaneSize]:
         popped = Counter(self._popped.values())

@@ -7,7 +7,6 @@ import logging
 from itertools import islice, pairwise
 
 import pytest
-import pytest_twisted
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
@@ -33,7 +32,6 @@ DEFER_LONG = {
 }
 
 
-@pytest_twisted.ensureDeferred
 async def test_hanging_origins_take_no_place_of_the_pages(web):
     hanging = [web.site(HANGS) for _ in range(12)]
     healthy = web.site(robots(RULES))
@@ -66,7 +64,6 @@ async def test_hanging_origins_take_no_place_of_the_pages(web):
     assert result.crawler.engine.downloader.total_concurrency == 4
 
 
-@pytest_twisted.ensureDeferred
 async def test_more_hanging_origins_than_fetches_let_the_others_through(web):
     hanging = [web.site(held(answer(503))) for _ in range(6)]
     healthy = [web.site(robots(RULES)) for _ in range(3)]
@@ -89,7 +86,6 @@ async def test_more_hanging_origins_than_fetches_let_the_others_through(web):
     assert result.stats["robotstxt/response_status_count/503"] == len(hanging)
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_asked_for_later_comes_by_its_priority(web):
     site = web.site(held(robots(RULES)))
 
@@ -113,7 +109,6 @@ async def test_a_page_asked_for_later_comes_by_its_priority(web):
 # Deferring.
 
 
-@pytest_twisted.ensureDeferred
 async def test_unreachable_for_a_while_loses_nothing(web):
     site = web.site(answer(503))
     other = web.site(robots(RULES))
@@ -147,7 +142,6 @@ async def test_unreachable_for_a_while_loses_nothing(web):
         assert sooner.next_try <= later.last.evidence.at
 
 
-@pytest_twisted.ensureDeferred
 async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock):
     site = web.site(answer(503))
     other = web.site(robots(RULES))
@@ -175,7 +169,6 @@ async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock):
     assert result.stats["finish_reason"] == "finished"
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_timeout_of_0_defers_nothing(web):
     site = web.site(answer(503))
     result = await crawl(
@@ -184,7 +177,6 @@ async def test_a_timeout_of_0_defers_nothing(web):
     assert result.dropped == {site.url("/1"): "unreachable"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web, clock):
     """The one that is on its way when the answer has expired goes back to the queue."""
     site = web.site(robots(RULES), answer(503), answer(503), robots(RULES))
@@ -216,7 +208,6 @@ def lost(result):
     return [text for text in result.messages(logging.INFO) if text.startswith("Deferred requests")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     site = web.site(answer(503))
     lines = Lines("robots.txt: ")
@@ -244,7 +235,6 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     assert lost(result) == ["Deferred requests lost, because JOBDIR is not set: 23"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
     deferred = web.site(answer(503), robots(RULES))
     hanging = web.site(HANGS, robots(RULES))
@@ -274,7 +264,6 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-@pytest_twisted.ensureDeferred
 async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
     web, tmp_path, clock, replaced
 ):
@@ -306,7 +295,6 @@ async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
     ]
 
 
-@pytest_twisted.ensureDeferred
 async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, tmp_path):
     site = web.site(robots(""))
     closed, ended = asyncio.Event(), asyncio.Event()
@@ -336,7 +324,6 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
     assert second.fetched == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_other(web, tmp_path):
     site = web.site(robots(""))
     settings = {"JOBDIR": str(tmp_path)}
@@ -387,22 +374,6 @@ async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_ot
     assert "       3  Unable to read request: … - reason: …" in second.messages(logging.INFO)[-1]
 
 
-@pytest_twisted.ensureDeferred
-async def test_memory_for_one_origin_still_obeys_and_ends(web):
-    sites = [web.site(robots(RULES)) for _ in range(3)]
-    failing = web.site(answer(503))
-    result = await crawl(
-        *(site.url(path) for path in ("/1", "/private", "/3") for site in (*sites, failing)),
-        settings={**DEFER, "REP_MEMORY_MAX_BYTES": 1, "REP_DEFER_TIMEOUT": 1},
-    )
-    for site in sites:
-        assert sorted(site.targets) == ["/1", "/3"]
-    assert failing.targets == []
-    assert len(result.failures) == 6
-    assert len(result.responses) == 6
-
-
-@pytest_twisted.ensureDeferred
 async def test_more_unreachable_origins_than_memory_holds_are_dropped_in_time(web, clock):
     failing = [web.site(answer(503)) for _ in range(4)]
 
@@ -422,7 +393,6 @@ async def test_more_unreachable_origins_than_memory_holds_are_dropped_in_time(we
 
 
 @pytest.mark.parametrize("dead", [answer(503), HANGS], ids=["failing", "hanging"])
-@pytest_twisted.ensureDeferred
 async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachable_origins(
     web, dead
 ):
@@ -494,7 +464,6 @@ class PriorityScheduler(FifoScheduler):
 
 
 @pytest.mark.parametrize("scheduler", [FifoScheduler, PriorityScheduler])
-@pytest_twisted.ensureDeferred
 async def test_under_another_scheduler_half_of_the_places_stay_free(web, scheduler):
     hanging = [web.site(HANGS) for _ in range(4)]
     healthy = web.site(robots(RULES))
@@ -532,7 +501,6 @@ async def test_under_another_scheduler_half_of_the_places_stay_free(web, schedul
     assert NO_LONGER not in result.stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
     late = web.site(held(robots(RULES)))
     paths = [f"/{n}" for n in range(12)]
@@ -556,7 +524,6 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
         assert not [key for key in response.meta if key.startswith("_robotstxt")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_under_another_scheduler_requests_of_download_async_are_never_put_off(web):
     late = web.site(held(robots(RULES)))
     front = web.site(robots(RULES))
@@ -587,7 +554,6 @@ async def test_under_another_scheduler_requests_of_download_async_are_never_put_
     assert result.stats["popped"] == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_places_are_given_back_after_errors_and_cancelled_waits(web):
     site = web.site([["reset"]])
     result = await crawl(site.url("/1"), settings={"CONCURRENT_REQUESTS": 3})
@@ -609,7 +575,6 @@ async def test_places_are_given_back_after_errors_and_cancelled_waits(web):
         assert result.crawler.engine.downloader.total_concurrency == 3
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
     """Its drop begins no REP_DEFER_TIMEOUT of requests that come by the queue later."""
     front, failing = web.site(robots("")), web.site(answer(503))
@@ -629,7 +594,6 @@ async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
     assert len(failing.robots_requests) == 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
     site = web.site(HANGS)
     ear = Ear("robotstxt_fetched")
@@ -651,7 +615,6 @@ async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
 @pytest.mark.parametrize("limit", ["soon", -1])
 @pytest.mark.parametrize("of_spider", [False, True])
 @pytest.mark.filterwarnings("ignore:.*download_timeout:scrapy.exceptions.ScrapyDeprecationWarning")
-@pytest_twisted.ensureDeferred
 async def test_a_time_limit_that_is_none_closes_no_site(web, limit, of_spider):
     class Spider(ListSpider):
         if of_spider:
@@ -664,7 +627,6 @@ async def test_a_time_limit_that_is_none_closes_no_site(web, limit, of_spider):
     assert site.url("/2") in result.fetched
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tmp_path):
     site = web.site(held(robots("User-agent: *\nCrawl-delay: 0.3\n")))
     paths = [f"/{n}" for n in range(12)]
@@ -690,7 +652,6 @@ async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tm
 
 
 @pytest.mark.parametrize(("meta", "fetched"), [({}, True), ({"download_timeout": 0.1}, False)])
-@pytest_twisted.ensureDeferred
 async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(web, meta, fetched):
     front, recovers = web.site(robots("")), web.site(answer(503), robots(""))
     statuses = []

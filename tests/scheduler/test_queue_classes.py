@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-import pytest_twisted
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.settings import Settings
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
@@ -48,7 +47,6 @@ class OwnDiskQueue(PickleFifoDiskQueue):
         ("SCHEDULER_DISK_QUEUE", "scrapy.squeues.MarshalLifoDiskQueue", True, OURS),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_the_queue_is_ours_where_it_can_be_and_nobody_has_set_another(
     web, tmp_path, name, value, on_disk, expected
 ):

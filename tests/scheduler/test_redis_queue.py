@@ -7,7 +7,6 @@ import pickle
 from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
-import pytest_twisted
 import scrapy
 
 from scrapy_rep import (
@@ -229,7 +228,6 @@ def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(w
         ({**SCRAPYS_QUEUE, "REP_DRY_RUN": True}, 0),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_it_is_told_of_other_schedulers_too(settings, told):
     result = await crawl(settings={"REP_UNREACHABLE_ACTION": "defer", **settings})
     assert sum(LOSES in message for message in result.messages()) == told

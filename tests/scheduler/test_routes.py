@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep.utils.downloads import first_by_other_route, route_of
@@ -26,7 +25,6 @@ def through(proxy, *paths):
 
 
 @pytest.mark.parametrize("jobdir", [False, True])
-@pytest_twisted.ensureDeferred
 async def test_proxies_that_are_down_lose_only_their_own_pages(web, tmp_path, jobdir):
     up = web.site(robots(RULES))
     first, second = (f"http://127.0.0.1:{refusing_port()}" for _ in range(2))
