@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from heapq import nlargest
 from typing import Final
 
@@ -37,46 +38,60 @@ _SUMMARIES: Final = {
 }
 """Lines at the end of a crawl, and the stats that they show."""
 _MAX_SHOWN: Final = 10
-"""Maximum number of causes in the summary."""
-_MAX_CAUSES: Final = 10_000
-"""Maximum number of causes that are counted separately."""
+"""Maximum number of rows in a summary."""
+_MAX_KEYS: Final = 10_000
+"""Maximum number of keys that are counted separately."""
 
 
-class Causes:
-    """Counts requests by the cause of their verdict: a rule, or a state such as unreachable."""
+class Tally:
+    """Counts requests by a key, and has a text for each key."""
 
     def __init__(self) -> None:
         self.total: int = 0
         """Number of all requests."""
         self._counts: dict[Hashable, int] = {}
-        self._in_words: dict[Hashable, str] = {}
-        """The text of each cause, for the summary. Long rules are cut, as there may be thousands
-        of causes."""
+        self._texts: dict[Hashable, str] = {}
 
-    def add(self, verdict: Verdict, usage: Judgement | None) -> bool:
-        """Count a request; return whether it is the first one with its cause.
+    def __len__(self) -> int:
+        return len(self._counts)
 
-        ``usage`` is the judgement about usage preferences if they are the reason.
+    def add(self, key: Hashable, text: Callable[[], str], *, changes: bool = True) -> bool:
+        """Count a request; return whether it is the first one with its key.
+
+        ``text`` returns the text of the key, which ``changes`` from one request to the next.
         """
         self.total += 1
-        detail = verdict.line if usage is None else describe_decision(verdict, usage)
-        cause = verdict.robotstxt_url, verdict.reason, detail
-        count = self._counts.get(cause, 0)
-        if not count and len(self._counts) >= _MAX_CAUSES:
+        count = self._counts.get(key, 0)
+        if not count and len(self._counts) >= _MAX_KEYS:
             return False
-        self._counts[cause] = count + 1
-        if not count or verdict.rule is None:  # the text for a state changes with time
-            self._in_words[cause] = describe_decision(verdict, usage)
+        self._counts[key] = count + 1
+        if changes or not count:
+            self._texts[key] = text()
         return not count
 
     def table(self) -> str:
-        """Return the causes of most requests, a line for each, with a line break before them."""
+        """Return the keys of most requests, a line for each, with a line break before them."""
         most = nlargest(_MAX_SHOWN, self._counts, key=self._counts.__getitem__)
-        rows = [(self._counts[cause], self._in_words[cause]) for cause in most]
+        rows = [(self._counts[key], self._texts[key]) for key in most]
         others = self.total - sum(count for count, _ in rows)
         if others:
             rows.append((others, "others"))
         return "".join(f"\n{count:>8}  {text}" for count, text in rows)
+
+
+class Causes(Tally):
+    """Counts requests by the cause of their verdict: a rule, or a state such as unreachable."""
+
+    def add_verdict(self, verdict: Verdict, usage: Judgement | None) -> bool:
+        """Count a request; return whether it is the first one with its cause.
+
+        ``usage`` is the judgement about usage preferences if they are the reason.
+        """
+        detail = verdict.line if usage is None else describe_decision(verdict, usage)
+        cause = verdict.robotstxt_url, verdict.reason, detail
+        # Only the text for a state changes, with time.
+        text = partial(describe_decision, verdict, usage)
+        return self.add(cause, text, changes=verdict.rule is None)
 
 
 class Drops:
@@ -115,7 +130,7 @@ class Drops:
         stats.count(self._crawler, total)
         stats.count(self._crawler, by_reason.format(reason=verdict.reason.value))
         causes = self.causes if page is None or self._dry_run else self._links
-        is_new = causes.add(verdict, usage)
+        is_new = causes.add_verdict(verdict, usage)
         if not self._dry_run:
             request.meta[META_KEY] = as_meta(verdict)
             if usage is not None:

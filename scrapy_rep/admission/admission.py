@@ -11,8 +11,8 @@ To add a reason, write its class in a module of its own, and add it to ``Admissi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -24,8 +24,8 @@ from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.idle import Idle
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Ask, Hold, Reason
-from scrapy_rep.admission.ticket import Grant, Source
+from scrapy_rep.admission.reason import Ask, Hold, Queue, Reason
+from scrapy_rep.admission.ticket import Grant
 from scrapy_rep.admission.unreachable import Unreachable
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
@@ -58,35 +58,6 @@ _NOT_CLAIMED: Final = Lease("", 0.0)
 """In place of the lease of a host if the request was cancelled while it was claimed."""
 
 
-class Queue(Protocol):
-    """A queue of the scheduler, which calls ``Admission.admit`` before a request leaves."""
-
-    def hold_changed(self, origin: Origin) -> None:
-        """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
-
-    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next waiting request of ``origin`` in this queue, or None.
-
-        If its route is one of ``failed_routes``, return one of the requests after it that has
-        another route, if there is one.
-        """
-
-    def count_deferred(self) -> tuple[int, bool]:
-        """Return how many origins have deferred requests, and whether all requests are deferred.
-
-        An origin counts once for each of its download slots in this queue.
-        """
-
-    def idle_line(self) -> str:
-        """Return the log line about the deferred requests; empty if there are none."""
-
-    def holds(self) -> Iterable[tuple[Origin, Hold, int]]:
-        """Return each origin whose requests wait, its hold, and the number of these requests."""
-
-    def stop(self) -> int:
-        """Stop all timers; return how many requests are deferred."""
-
-
 class Admission:
     """Decides whether a request may leave, and whether it may be sent."""
 
@@ -110,16 +81,17 @@ class Admission:
         self._waiting_origins: dict[str, dict[Origin, None]] = {}
         """The origins of hosts whose requests wait for a reason that concerns the host."""
         self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
-        self.unreachable: Unreachable = Unreachable(crawler, options, clock)
+        self.unreachable: Unreachable = Unreachable(crawler, options, clock, self._queues)
         self.back_off: BackOff = BackOff(crawler, options, leases, clock, self._notify_host)
-        self.reasons: list[Reason] = [
+        reasons = [
             self.back_off,
             CrawlDelay(crawler, options, clock, self._notify_host),
             self.lookups,
             self.unreachable,
         ]
+        self.reasons: list[Reason] = [self.lookups] if options.dry_run else reasons
         """The reasons why requests wait, in the order in which they are asked."""
-        self._with_terms = [reason for reason in self.reasons if reason.key]
+        self._with_terms = [reason for reason in reasons if reason.key]
         self.keeps_terms: bool = any(reason.keeps_terms for reason in self._with_terms)
         """Whether what robots.txt asks for can let a request wait in this crawl."""
         cache.terms_in = self._terms_in
@@ -128,12 +100,10 @@ class Admission:
         self._reads_tdmrep = decider.usage.reads_tdmrep
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
-        self.asks_for_all: bool = any(reason.for_all for reason in self.reasons)
+        self.asks_for_all: bool = any(reason.for_all for reason in reasons)
         """Whether ``admit_to_wire`` must be called for every request."""
         self.look_up: Callable[[], None] = self.lookups.begin
-        """Begins pending lookups, as many as there is room for."""
-        self.idle: Idle = Idle(crawler, clock, self._count_deferred, self._idle_line)
-        """Keeps the crawl open while it has only deferred requests."""
+        self.idle: Idle = Idle(crawler, clock, self._queues)
         cache.limit.on_room = self._start_lookups
 
     @classmethod
@@ -144,7 +114,6 @@ class Admission:
     # Whether a request may leave.
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return why the request of ``ask`` has to wait, and until when; None if it need not."""
         for reason in self.reasons:
             hold = reason.hold(ask)
             if hold is not None:
@@ -171,9 +140,10 @@ class Admission:
         if hold is None:
             for reason in self.reasons:
                 reason.take(ask)
-        else:
-            hold.reason.start(ask)
-            self._note_waiting(origin, hold)
+            return None
+        if hold.reason is self.lookups:
+            self.lookups.add(origin)
+        self._note_waiting(origin, hold)
         return hold
 
     def _is_free(self, entry: Entry) -> bool:
@@ -234,9 +204,7 @@ class Admission:
         ask.terms = terms or {}
         hold = self.hold(ask)
         if hold is None:
-            for reason in self.reasons:
-                reason.sent(ask)
-            seconds = max(reason.lease(ask) for reason in self.reasons)
+            seconds = max(reason.sent(ask) for reason in self.reasons)
             if not seconds:
                 return None
             refused = await self._claim(ask, seconds)
@@ -273,13 +241,12 @@ class Admission:
         elif not may_refuse:
             return
         ends = {reason: reason.ended(host, request, sent_at, response) for reason in self.reasons}
-        pause = ends.pop(self.back_off)
+        pause = ends.pop(self.back_off, 0.0)  # a dry run has no such reason
         self._leases.ended(host, max(ends.values()) if leased else None, pause)
 
     # What the queues call.
 
     def attach(self, queue: Queue) -> None:
-        """Add a queue, which keeps its requests until they may leave."""
         self._queues.append(queue)
         self.listen_for_hold_change(queue.hold_changed)
 
@@ -302,12 +269,7 @@ class Admission:
 
     @property
     def has_queue(self) -> bool:
-        """Whether there is a queue that keeps its requests until they may leave."""
         return bool(self._queues)
-
-    @property
-    def has_room_for_lookups(self) -> bool:
-        return self.lookups.has_room_for_lookups
 
     def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin whenever the answer of ``admit`` may have changed for it."""
@@ -322,19 +284,6 @@ class Admission:
         return None if entry is None else entry.outage
 
     # What the middleware calls.
-
-    @property
-    def cannot_defer(self) -> bool:
-        """Whether the settings require that requests are deferred, but no queue keeps them."""
-        return self.unreachable.is_active and not self.has_queue
-
-    def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
-        """Return whether ``request`` is to wait for the next try of its unreachable robots.txt."""
-        return self.unreachable.is_active and self.would_defer(source, request, entry)
-
-    def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
-        """Return what ``defers`` would return without a dry run."""
-        return self.unreachable.would_defer(source, request, entry, has_queue=self.has_queue)
 
     def pause_of(self, origin: Origin, request: Request) -> Hold | None:
         """Return the hold of a host that has a pause, in which no robots.txt is fetched either."""
@@ -356,11 +305,6 @@ class Admission:
 
     # For users, and the end of the crawl.
 
-    @property
-    def deferred(self) -> int:
-        """Number of origins with deferred requests; each counts once per queue and slot."""
-        return self._count_deferred()[0]
-
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.
 
@@ -374,12 +318,10 @@ class Admission:
 
     def close(self) -> int:
         """Start nothing any more, and stop all timers; return how many requests are deferred."""
-        for reason in self.reasons:
-            reason.close()
+        self.lookups.close()
         return sum(queue.stop() for queue in self._queues)
 
     async def finish(self) -> None:
-        """Wait until all pauses and leases are stored."""
         await self.back_off.finish()
         await self._leases.finish()
 
@@ -406,10 +348,3 @@ class Admission:
             if request is not None:
                 return request
         return None
-
-    def _count_deferred(self) -> tuple[int, bool]:
-        counts = [queue.count_deferred() for queue in self._queues]
-        return sum(number for number, _ in counts), all(only for _, only in counts)
-
-    def _idle_line(self) -> str:
-        return "; ".join(line for queue in self._queues if (line := queue.idle_line()))

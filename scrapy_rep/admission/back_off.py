@@ -77,7 +77,6 @@ class PausedHost:
     since: float
     """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
     paused_at: float
-    """Begin of the last pause."""
     until: float = 0.0
     """End of the pause; the first request sent after it is the probe."""
     last_pause: float = 0.0
@@ -85,7 +84,6 @@ class PausedHost:
     next_to_leave: float = -math.inf
     """When the next request may leave the scheduler, as the last one has not become the probe."""
     probe: Request | None = None
-    """The probe that is being sent."""
     given_up: bool = False
     """Whether the pause ends later than REP_DEFER_TIMEOUT after ``since``: until its end, requests
     to the host are dropped."""
@@ -122,11 +120,9 @@ class BackOff(Reason):
         self.hosts: ExpiringDict[str, PausedHost] = ExpiringDict(
             _MAX_HOSTS, lambda host: host.until <= clock.monotonic() and host.probe is None
         )
-        """The hosts that have a pause, or had one and were not asked since then. Always the same
-        object."""
+        """The hosts that have a pause, or had one and were not asked since then."""
         self._background = Background()
         self._read_at = -math.inf
-        """When the pauses in the store were read last."""
         self._readers: list[Promise[None]] | None = None
         """Requests that wait until they are read; None if they are not being read."""
         self._logged = Once()
@@ -153,15 +149,12 @@ class BackOff(Reason):
         if paused is not None and not ask.is_disallowed:
             paused.next_to_leave = self._clock.monotonic() + _CHECK_INTERVAL
 
-    def lease(self, ask: Ask) -> float:
-        if ask.host not in self.hosts:
-            return 0.0
-        return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
-
-    def sent(self, ask: Ask) -> None:
+    def sent(self, ask: Ask) -> float:
         paused = self.hosts.get(ask.host)
-        if paused is not None:
-            paused.probe = ask.head()
+        if paused is None:
+            return 0.0
+        paused.probe = ask.head()
+        return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
 
     def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
         if paused and self._is_active:
@@ -177,20 +170,18 @@ class BackOff(Reason):
         self, host: str, request: Request, sent_at: float, response: Response | None
     ) -> float:
         """Return the seconds of a pause that begins, or is extended; else 0."""
-        if not self._is_active:
-            return 0.0
         paused = self.hosts.get(host)
         if response is None or not _is_of_site(response, request):
             if paused is None or paused.probe is not request:
                 return 0.0
-            took = self._clock.monotonic() - sent_at
-            least = min(_UNANSWERED * took, self._max)
+            least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)
             return self._pause_for(host, paused, max(self._next_pause(paused, None), least))
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time())
         # A 503 without Retry-After may concern this page only.
-        refuses = response.status == _TOO_MANY_REQUESTS or (
-            response.status == _SERVICE_UNAVAILABLE and bool(asked)
+        refuses = self._is_active and (
+            response.status == _TOO_MANY_REQUESTS
+            or (response.status == _SERVICE_UNAVAILABLE and bool(asked))
         )
         is_under_way = paused is not None and sent_at < max(paused.paused_at, paused.until)
         if not refuses:
@@ -199,14 +190,20 @@ class BackOff(Reason):
                 self._leases.answered(host)
                 self._listener(host)
             return 0.0
-        if paused is not None and is_under_way:
-            self._ignore_retry(request, paused)
-            seconds = min(asked or 0.0, self._max)
-            return self._extend_pause(host, paused, request, response.status, seconds)
-        if paused is None:
-            paused = self._add_host(host)
-        seconds = self._next_pause(paused, asked)
-        self._report_pause(request, response.status, seconds)
+        if paused is None or not is_under_way:
+            paused = paused or self._add_host(host)
+            seconds = self._next_pause(paused, asked)
+            self._report_pause(request, response.status, seconds)
+            return self._pause_for(host, paused, seconds)
+        self._ignore_retry(request, paused)
+        seconds = min(asked or 0.0, self._max)
+        longer = self._clock.monotonic() + seconds - paused.until
+        if not seconds or longer <= 0:
+            return 0.0
+        # After refusals that arrive together, the pause ends at nearly the same time. This is
+        # announced only once.
+        if longer > _CHECK_INTERVAL:
+            self._report_pause(request, response.status, seconds)
         return self._pause_for(host, paused, seconds)
 
     def read_pauses(self) -> Awaitable[None] | None:
@@ -246,7 +243,6 @@ class BackOff(Reason):
             self._pause_until(host, paused, until)
 
     def is_dropping(self, host: str) -> bool:
-        """Return whether requests to ``host`` are to be dropped now."""
         paused = self.hosts.get(host) if self.hosts else None
         if paused is None or not paused.given_up:
             return False
@@ -279,18 +275,6 @@ class BackOff(Reason):
             asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         return min(asked, self._max)
 
-    def _extend_pause(
-        self, host: str, paused: PausedHost, request: Request, status: int, seconds: float
-    ) -> float:
-        longer = self._clock.monotonic() + seconds - paused.until
-        if not seconds or longer <= 0:
-            return 0.0
-        # After refusals that arrive together, the pause ends at nearly the same time. This is
-        # announced only once.
-        if longer > _CHECK_INTERVAL:
-            self._report_pause(request, status, seconds)
-        return self._pause_for(host, paused, seconds, extends=True)
-
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
         origin = origin_of(request.url)
         stats.count(self._crawler, stats.BACK_OFF)
@@ -304,17 +288,14 @@ class BackOff(Reason):
         )
         self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
-    def _pause_for(
-        self, host: str, paused: PausedHost, seconds: float, *, extends: bool = False
-    ) -> float:
-        now = self._clock.monotonic()
-        if not extends:
-            paused.paused_at = now
-        self._pause_until(host, paused, now + seconds)
+    def _pause_for(self, host: str, paused: PausedHost, seconds: float) -> float:
+        self._pause_until(host, paused, self._clock.monotonic() + seconds)
         return seconds
 
     def _pause_until(self, host: str, paused: PausedHost, until: float) -> None:
         now = self._clock.monotonic()
+        if now >= paused.until:
+            paused.paused_at = now
         if now > paused.until + self._timeout:  # else a request may have waited since then
             paused.since, paused.given_up = now, False
         paused.probe, paused.until, paused.next_to_leave = None, until, -math.inf

@@ -42,7 +42,6 @@ connection seldom takes longer."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those whose delay is over are forgotten."""
 _MAX_LOGGED: Final = 100_000
-"""Maximum number of origins whose logged delays are remembered."""
 _LONG: Final = 30.0
 """Seconds of a delay above which the log line contains the requests per hour."""
 
@@ -63,34 +62,35 @@ class DelayLimits:
         redirect to another host."""
 
     def seconds(self, origin: Origin, delay: Delay | None) -> float:
-        """Return the seconds of ``delay``, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX."""
         if origin.host in self.hosts_with_own_delay:
             return 0.0
         return max(self.min, min(0.0 if delay is None else delay.seconds, self.max))
 
-    def seconds_before(self, decision: Decision) -> float:
-        """Return the delay before the request of ``decision`` in seconds; 0 if it has none.
+    def before(self, decision: Decision) -> tuple[float, str]:
+        """Return the seconds of the delay before the request of ``decision``, and what sets them.
 
-        A request that is not known to be allowed has none.
+        That is ``robots.txt``, or the setting that limits it. The delay of a request that is not
+        known to be allowed is 0.
         """
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
-            return 0.0
-        return self.seconds(origin, entry.term(decision.tokens, _KEY))
-
-    def source_of(self, decision: Decision) -> str:
-        """Return what sets a delay above 0: ``robots.txt``, or the setting that limits it."""
-        seconds = self.seconds_before(decision)
-        entry = decision.entry
-        asked: Delay | None = None if entry is None else entry.term(decision.tokens, _KEY)
-        if asked is None or asked.seconds < seconds:
-            return "REP_CRAWL_DELAY_MIN"
-        return "robots.txt" if asked.seconds == seconds else "REP_CRAWL_DELAY_MAX"
+            return 0.0, ""
+        delay: Delay | None = entry.term(decision.tokens, _KEY)
+        seconds, asked = self.seconds(origin, delay), 0.0 if delay is None else delay.seconds
+        if asked < seconds:
+            return seconds, "REP_CRAWL_DELAY_MIN"
+        return seconds, "robots.txt" if asked == seconds else "REP_CRAWL_DELAY_MAX"
 
 
 def _delay_of(ask: Ask) -> float:
     delay: float = ask.terms.get(_KEY, 0.0)
     return delay
+
+
+def _longest_wait(ask: Ask) -> float:
+    """Return the seconds until the next request may be sent, if this one gets no response."""
+    delay = _delay_of(ask)
+    return max(delay, _LATEST) + delay if delay else 0.0
 
 
 @dataclass(eq=False)
@@ -101,7 +101,6 @@ class _Host:
     next_to_leave: float = -math.inf
     """When the next request may leave the scheduler."""
     next_to_send: float = -math.inf
-    """When the next request may be sent."""
     last: Request | None = None
     """The request that was sent last, if it has not ended."""
     origins: set[Origin] = field(default_factory=set)
@@ -125,7 +124,7 @@ class CrawlDelay(Reason):
         self._limits = DelayLimits(crawler, options)
         self._dry_run = options.dry_run
         self.keeps_terms = self._limits.max > 0
-        self.for_all = self._limits.min > 0 and not options.dry_run
+        self.for_all = self._limits.min > 0
         self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_LOGGED)
         self._clock = clock
         self._listener = listener
@@ -142,7 +141,7 @@ class CrawlDelay(Reason):
         if asked is not None and self._limits.max and self._logged.get(origin) != asked.seconds:
             self._logged.put(origin, asked.seconds)
             self._log(origin, asked)
-        return 0.0 if self._dry_run else self._limits.seconds(origin, asked)
+        return self._limits.seconds(origin, asked)
 
     def hold(self, ask: Ask) -> Hold | None:
         host = self._hosts.get(ask.host)
@@ -163,22 +162,18 @@ class CrawlDelay(Reason):
             pace = max(host.delay, delay_of_slot(self._crawler, ask.host))
             host.next_to_leave = self._clock.monotonic() + pace
 
-    def lease(self, ask: Ask) -> float:
-        # Until the next request may be sent, if this one gets no response.
-        delay = _delay_of(ask)
-        return max(delay, _LATEST) + delay if delay else 0.0
-
-    def sent(self, ask: Ask) -> None:
-        if seconds := self.lease(ask):
+    def sent(self, ask: Ask) -> float:
+        if seconds := _longest_wait(ask):
             host = self._host(ask)
             host.last = ask.head()
             host.next_to_send = self._clock.monotonic() + seconds
+        return seconds
 
     def refused(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
         host = self._hosts.get(ask.host)
         if host is not None and host.last is ask.head():
             # A lease that lasts longer is that of a probe, and ends with its response.
-            wait = min(left, self.lease(ask))
+            wait = min(left, _longest_wait(ask))
             host.last, host.next_to_send = None, self._clock.monotonic() + wait
 
     def ended(

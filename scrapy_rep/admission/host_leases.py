@@ -22,7 +22,6 @@ from scrapy_rep.utils.log import LimitedLogger
 
 Call = Callable[[], Awaitable[None]]
 
-
 _REFUSED_FOR: Final = 600.0
 """Seconds after a pause in which a worker that first meets the host sends a probe, if no worker
 has got a response that ends that time."""
@@ -132,5 +131,4 @@ class HostLeases:
         return self._clock.time() + lease.left
 
     async def finish(self) -> None:
-        """Wait until all calls of the store have ended."""
         await self._background.finish()

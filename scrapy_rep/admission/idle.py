@@ -9,13 +9,14 @@ raises DontCloseSpider, so that the crawl is not closed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
+from scrapy_rep.admission.reason import Queue
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
@@ -30,27 +31,15 @@ _PATIENCE: Final = 1.0
 """Seconds in which deferred requests count as requests after a spider that was idle has added one.
 If it adds requests of unreachable origins, it would be called without end."""
 _MAX_NAMED: Final = 3
-"""Maximum number of origins in the log line."""
 
 
 class Idle:
-    """Keeps a crawl open that has only deferred requests, and logs that once.
+    """Keeps a crawl open that has only deferred requests, and logs that once."""
 
-    ``deferred`` returns the number of origins with deferred requests, and whether all requests in
-    the queues are deferred; ``line`` returns the log line about them.
-    """
-
-    def __init__(
-        self,
-        crawler: Crawler,
-        clock: Clock,
-        deferred: Callable[[], tuple[int, bool]],
-        line: Callable[[], str],
-    ) -> None:
+    def __init__(self, crawler: Crawler, clock: Clock, queues: Sequence[Queue]) -> None:
         self._crawler = crawler
         self._monotonic = clock.monotonic
-        self._deferred = deferred
-        self._line = line
+        self._queues = queues
         self._since = -math.inf
         self._was_idle = False
         """Whether the spider was idle since a request has left last."""
@@ -58,32 +47,36 @@ class Idle:
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
         crawler.signals.connect(self._scheduler_empty, signals.scheduler_empty)
 
+    def count_deferred(self) -> tuple[int, bool]:
+        """Return the results of ``Queue.count_deferred`` of all queues together."""
+        counts = [queue.count_deferred() for queue in self._queues]
+        return sum(number for number, _ in counts), all(only for _, only in counts)
+
     def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
         """Return whether a queue counts as empty; ``deferred`` is its ``count_deferred``."""
         number, only = deferred
         return number > 0 and only and self._monotonic() >= self._since
 
     def request_pushed(self) -> None:
-        """Note that a request was added to the scheduler."""
         if self._was_idle:
             self._since = self._monotonic() + _PATIENCE
 
     def request_popped(self) -> None:
-        """Note that a request has left the scheduler."""
         self._since, self._was_idle = -math.inf, False
 
     def _spider_idle(self) -> None:
-        if not self._deferred()[0]:
+        if not self.count_deferred()[0]:
             return
         self._was_idle = True
         if not self._has_logged:
             self._has_logged = True
-            logger.info("%s", self._line(), extra={"spider": self._crawler.spider})
+            lines = filter(None, (queue.idle_line() for queue in self._queues))
+            logger.info("%s", "; ".join(lines), extra={"spider": self._crawler.spider})
         raise DontCloseSpider
 
     def _scheduler_empty(self) -> None:
         """Send ``spider_idle`` also while robots.txt of a deferred origin is being fetched."""
-        if self.counts_as_empty(self._deferred()) and has_only_downloads_with(
+        if self.counts_as_empty(self.count_deferred()) and has_only_downloads_with(
             self._crawler, TRANSFER_KEY
         ):
             self._crawler.signals.send_catch_log(
@@ -111,15 +104,6 @@ def describe_outages(
         f"Waiting for {origins}: {', '.join(named)}. Requests are dropped "
         f"after at most {patience:g} s (REP_DEFER_TIMEOUT), the first within {max(0.0, left):.0f} s"
     )
-
-
-def describe_deferred(origins: int, seconds: float) -> str:
-    """Return a log line about origins with deferred requests in Redis.
-
-    ``origins`` is their number, ``seconds`` the time until the next try of a robots.txt.
-    """
-    what = counted(origins, "unreachable origin")
-    return f"Waiting for {what}: the next try is in {max(0.0, seconds):.0f} s"
 
 
 def _origin_text(origin: Origin, outage: Outage | None, now: float) -> str:

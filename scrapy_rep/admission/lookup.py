@@ -36,7 +36,6 @@ logger: Final = LimitedLogger(__name__)
 MOST_COMPARED: Final = 100
 """Maximum number of requests of an origin that are searched for one with another route."""
 _MAX_FAILED: Final = 10_000
-"""Maximum number of origins whose failed routes are remembered."""
 
 
 class Lookups(Reason):
@@ -75,7 +74,7 @@ class Lookups(Reason):
         self._is_beginning = False
 
     @property
-    def has_room_for_lookups(self) -> bool:
+    def has_room(self) -> bool:
         """Whether a lookup that is added now need not wait until other lookups have ended."""
         return not self._pending and self._cache.limit.has_room
 
@@ -92,15 +91,11 @@ class Lookups(Reason):
             return None
         return Hold(self, math.inf)
 
-    def start(self, ask: Ask) -> None:
-        self.add(ask.origin)
-
     def take(self, ask: Ask) -> None:
         self._results.pop(ask.origin, None)  # it is used once
 
     @property
     def has_results(self) -> bool:
-        """Whether there are results of lookups that the cache doesn't have."""
         return bool(self._results)
 
     def result(self, origin: Origin, now: float) -> Entry | None:
@@ -124,7 +119,7 @@ class Lookups(Reason):
             self._pending.append((origin, request))
 
     def begin(self) -> None:
-        """Begin pending lookups, as many as there is room for."""
+        """Begin as many pending lookups as there is room for."""
         engine = self._crawler.engine
         if self._is_beginning or engine is None or engine.paused:
             return
@@ -136,23 +131,14 @@ class Lookups(Reason):
                 origin, request = self._pending.popleft()
                 try:
                     request = request or self._head(origin, self._failed_routes.get(origin) or ())
-                except Exception:
-                    # The result None means an error of the lookup.
-                    logger.exception(
-                        "Error while reading a request to %s",
-                        origin,
-                        extra={"spider": self._crawler.spider},
-                    )
-                    request, self._results[origin] = None, None
-                if request is None:
-                    self._unfinished.discard(origin)
-                    self._ended(origin)
-                    continue
-                done = partial(self._lookup_done, origin, request)
-                try:
-                    self._decider.start_lookup(request, done)
-                except Exception as error:  # noqa: BLE001 - handled as an error of the lookup
-                    done(None, error)
+                    if request is not None:
+                        done = partial(self._lookup_done, origin, request)
+                        self._decider.start_lookup(request, done)
+                        continue
+                except Exception as error:  # noqa: BLE001 - logged
+                    self._store_error(origin, error)
+                self._unfinished.discard(origin)
+                self._ended(origin)
         finally:
             self._is_beginning = False
 
@@ -166,19 +152,19 @@ class Lookups(Reason):
         self._store_failed_route(origin, request)
         if self._cache.closing:
             return
-        if entry is None and not isinstance(error, CrawlClosingError):
-            # The request leaves; the middleware gets the same error, and drops the request.
-            logger.error(
-                "Error while looking up robots.txt of %s",
-                origin,
-                exc_info=error,
-                extra={"spider": self._crawler.spider},
-            )
-        known = self._cache.known_entry(origin)
-        if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
+        if entry is None:
+            self._store_error(origin, error)
+        elif self._cache.known_entry(origin) is None or self._decider.lacks_tdmrep(
+            origin, lambda: request
+        ):
             self._results[origin] = entry
         self._ended(origin)
         self.begin()
+
+    def _store_error(self, origin: Origin, error: Exception) -> None:
+        # The request leaves; the middleware gets the same error, and drops the request.
+        log_error(self._crawler, origin, error)
+        self._results[origin] = None
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
         if not self._cache.has_failed_on_route(origin):
@@ -188,3 +174,14 @@ class Lookups(Reason):
         route = route_of(request)
         # If no request with another route was found, all routes are tried again.
         self._failed_routes.put(origin, {route} if route in routes else {*routes, route})
+
+
+def log_error(crawler: Crawler, origin: Origin, error: Exception) -> None:
+    """Log the error of a lookup, unless it has ended because the crawl closes."""
+    if not isinstance(error, CrawlClosingError):
+        logger.error(
+            "Error while looking up robots.txt of %s",
+            origin,
+            exc_info=error,
+            extra={"spider": crawler.spider},
+        )

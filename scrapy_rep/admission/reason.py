@@ -1,10 +1,11 @@
-"""What the admission is asked, and what a reason to wait answers."""
+"""What a queue asks the admission, what this asks its reasons, and what they answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from scrapy import Request
 from scrapy.http import Response
@@ -14,6 +15,7 @@ from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.utils.downloads import Route
 
 
 class Hold(NamedTuple):
@@ -25,6 +27,7 @@ class Hold(NamedTuple):
     the admission tells when the answer may have changed."""
 
 
+@dataclass(eq=False)
 class Ask:
     """A request that wants to leave, with what is known about it.
 
@@ -32,32 +35,25 @@ class Ask:
     request is on disk.
     """
 
-    def __init__(
-        self,
-        origin: Origin,
-        head: Callable[[], Request],
-        entry: Entry | None,
-        decider: Decider,
-        terms_of: Callable[[Decision], Mapping[str, Any] | None],
-        *,
-        on_wire: bool = False,
-    ) -> None:
-        """``head`` returns the request, or raises LookupError if it can't be read."""
-        self.origin: Origin = origin
-        self.host: str = origin.host
-        self.head: Callable[[], Request] = head
-        self.entry: Entry | None = entry
-        """The entry of the origin; None if robots.txt is not known."""
-        self.on_wire: bool = on_wire
-        """Whether the request is about to be sent, not to leave the scheduler."""
-        self._decider = decider
-        self._terms_of = terms_of
+    origin: Origin
+    head: Callable[[], Request]
+    """Returns the request, or raises LookupError if it can't be read."""
+    entry: Entry | None
+    """The entry of the origin; None if robots.txt is not known."""
+    decider: Decider
+    terms_of: Callable[[Decision], Mapping[str, Any] | None]
+    on_wire: bool = False
+    """Whether the request is about to be sent, not to leave the scheduler."""
+
+    @property
+    def host(self) -> str:
+        return self.origin.host
 
     @cached_property
     def decision(self) -> Decision | None:
         """The decision on the request; None if it can't be read, or no robots.txt applies."""
         try:
-            return self._decider.known_decision(self.head())
+            return self.decider.known_decision(self.head())
         except LookupError:
             return None
 
@@ -70,7 +66,7 @@ class Ask:
     @cached_property
     def terms(self) -> Mapping[str, Any]:
         """What each reason asks of the request, by its key. On the wire, as on the ticket."""
-        return (self.decision and self._terms_of(self.decision)) or {}
+        return (self.decision and self.terms_of(self.decision)) or {}
 
 
 class Reason:
@@ -115,21 +111,16 @@ class Reason:
         """Return why the request has to wait, and until when; None if it need not."""
         raise NotImplementedError
 
-    def start(self, ask: Ask) -> None:
-        """Start what ends the wait of ``ask``, which this reason holds."""
-
     def take(self, ask: Ask) -> None:
         """Note that the request leaves the scheduler."""
 
-    def lease(self, ask: Ask) -> float:  # noqa: ARG002 - for subclasses
-        """Return the seconds after the request in which no worker may send another to its host."""
-        return 0.0
-
-    def sent(self, ask: Ask) -> None:
+    def sent(self, ask: Ask) -> float:  # noqa: ARG002 - for subclasses
         """Note that the request is being sent.
 
-        Called before the lease of its host is claimed, and once more when the worker has it.
+        Return the seconds for which the worker needs the lease of its host: no other worker may
+        send a request to it. Called before the lease is claimed, and when the worker has it.
         """
+        return 0.0
 
     def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Note that the request is not sent: another worker has the lease for ``left`` seconds.
@@ -152,5 +143,31 @@ class Reason:
         """
         return 0.0
 
-    def close(self) -> None:
-        """Start nothing any more, as the crawl closes."""
+
+class Queue(Protocol):
+    """A queue of the scheduler, which calls ``Admission.admit`` before a request leaves."""
+
+    def hold_changed(self, origin: Origin) -> None:
+        """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
+
+    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+        """Return the next waiting request of ``origin`` in this queue, or None.
+
+        If its route is one of ``failed_routes``, return one of the requests after it that has
+        another route, if there is one.
+        """
+
+    def count_deferred(self) -> tuple[int, bool]:
+        """Return how many origins have deferred requests, and whether all requests are deferred.
+
+        An origin counts once for each of its download slots in this queue.
+        """
+
+    def idle_line(self) -> str:
+        """Return the log line about the deferred requests; empty if there are none."""
+
+    def holds(self) -> Iterable[tuple[Origin, Hold, int]]:
+        """Return each origin whose requests wait, its hold, and the number of these requests."""
+
+    def stop(self) -> int:
+        """Stop all timers; return how many requests are deferred."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from scrapy import Request
@@ -26,20 +27,28 @@ class Unreachable(Reason):
     end = "its next try; requests for which that is after REP_DEFER_TIMEOUT are dropped at once"
     defers = True
 
-    def __init__(self, crawler: Crawler, options: Options, clock: Clock) -> None:
+    def __init__(
+        self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[object]
+    ) -> None:
+        """``queues`` are those that keep deferred requests, as soon as they are known."""
         self._crawler = crawler
         self._clock = clock
+        self._queues = queues
         self._would_defer = (
             options.unreachable_action == "defer"
             and options.defer_timeout > 0
             and not options.interactive
         )
-        self.is_active: bool = self._would_defer and not options.dry_run
-        """Whether the settings require that requests are deferred."""
+        self._is_active = self._would_defer and not options.dry_run
+
+    @property
+    def cannot_defer(self) -> bool:
+        """Whether the settings require that requests are deferred, but no queue keeps them."""
+        return self._is_active and not self._queues
 
     def hold(self, ask: Ask) -> Hold | None:
         entry = ask.entry
-        if not self.is_active or entry is None or not entry.will_be_retried:
+        if not self._is_active or entry is None or not entry.will_be_retried:
             return None
         return Hold(self, self.next_try(entry))
 
@@ -48,9 +57,11 @@ class Unreachable(Reason):
         seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
         return self._clock.monotonic() + seconds
 
-    def would_defer(
-        self, source: Source, request: Request, entry: Entry | None, *, has_queue: bool
-    ) -> bool:
+    def is_deferred(self, source: Source, request: Request, entry: Entry | None) -> bool:
+        """Return whether ``request`` is to wait for the next try."""
+        return self._is_active and self.would_defer(source, request, entry)
+
+    def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request`` would wait for the next try, if this is no dry run.
 
         A direct request is one whose response a component awaits. It waits only if the next try
@@ -59,6 +70,6 @@ class Unreachable(Reason):
         if not self._would_defer or entry is None or not entry.will_be_retried:
             return False
         if source is not Source.DIRECT:
-            return has_queue
+            return bool(self._queues)
         seconds = download_timeout_of(request) or default_download_timeout(self._crawler)
         return entry.end - self._clock.time() <= seconds

@@ -240,8 +240,9 @@ class _Plan:
         delay = configured_delay(self._crawler, slot, seconds)
         of_slot = slot in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if of_slot else "DOWNLOAD_DELAY"
-        if (asked := self._delays.seconds_before(decision)) > delay:
-            delay, delay_from = asked, self._delays.source_of(decision)
+        asked, asked_by = self._delays.before(decision)
+        if asked > delay:
+            delay, delay_from = asked, asked_by
         forecast.add(decision, slot, delay, delay_from)
 
     async def _read(self, sitemaps: Sitemaps, origins: Iterator[Origin]) -> None:

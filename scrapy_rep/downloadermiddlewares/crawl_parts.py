@@ -96,9 +96,7 @@ class CrawlParts:
         )
         self.dry_run: DryRun | None = None
         if builtin is not None:
-            self.dry_run = DryRun(
-                crawler, options, self.cache, self.drops, self.admission, builtin, clock
-            )
+            self.dry_run = DryRun(crawler, self.cache, self.drops, self.admission, builtin, clock)
         again = DecideAgain(crawler, decider, process_request)
         self._wire = Wire(self.admission, self.waiting_requests, again, give_back, clock)
         robots = Robots(self.cache, decider, self.admission.holds, leases.pause_until)
@@ -138,7 +136,7 @@ class CrawlParts:
             self._crawler,
             self._options,
             self.decider,
-            can_defer=not self.admission.cannot_defer,
+            can_defer=not self.admission.unreachable.cannot_defer,
             has_wire=self._wire.is_installed,
         )
         self.override_log.log_expired()

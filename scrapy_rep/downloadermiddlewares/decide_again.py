@@ -33,7 +33,6 @@ class DecideAgain:
         self, crawler: Crawler, decider: Decider, process_request: Callable[..., Any]
     ) -> None:
         self.decider = decider
-        """Decides whether a request is allowed."""
         self._crawler = crawler
         self._process_request = process_request
         self._takes_spider = "spider" in signature(process_request).parameters

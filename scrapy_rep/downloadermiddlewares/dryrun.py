@@ -18,7 +18,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.crawl_delay import DelayLimits
+from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
@@ -33,7 +33,6 @@ from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
-from scrapy_rep.settings import Options
 from scrapy_rep.signals import robotstxt_differs
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock
@@ -102,7 +101,6 @@ class DryRun:
     def __init__(
         self,
         crawler: Crawler,
-        options: Options,
         cache: Cache,
         drops: Drops,
         admission: Admission,
@@ -115,7 +113,6 @@ class DryRun:
         self._drops = drops
         self._admission = admission
         self._builtin = builtin
-        self._delays = DelayLimits(crawler, options)
         self._monotonic = clock.monotonic
         self._began = self._monotonic()
         self._deferred = Causes()
@@ -181,12 +178,12 @@ class DryRun:
 
     @staticmethod
     def _level(causes: Causes, verdict: Verdict, decision: Decision) -> int:
-        return logging.INFO if causes.add(verdict, decision.usage) else logging.DEBUG
+        return logging.INFO if causes.add_verdict(verdict, decision.usage) else logging.DEBUG
 
     def _count_delay(self, decision: Decision) -> None:
-        self._admission.terms(decision)  # logs a delay that the site asks for
-        seconds = self._delays.seconds_before(decision)
-        if seconds and decision.origin is not None:
+        terms = self._admission.terms(decision)  # logs a delay that the site asks for
+        if terms and decision.origin is not None:
+            seconds = terms[CrawlDelay.key]
             host = decision.origin.host
             requests, _ = self._slow_hosts.get(host, (0, 0.0))
             self._slow_hosts[host] = requests + 1, seconds
@@ -218,7 +215,7 @@ class DryRun:
         outage = None if verdict.allowed else verdict.outage
         return (
             outage is not None
-            and self._admission.would_defer(source, request, entry)
+            and self._admission.unreachable.would_defer(source, request, entry)
             and time() - outage.since < self._admission.defer_timeout
         )
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.admission.lookup import log_error
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import SCHEMES, Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
-from scrapy_rep.exceptions import CrawlClosingError, describe
+from scrapy_rep.exceptions import describe
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
@@ -40,22 +41,7 @@ def pop_refused_redirect(request: Request) -> tuple[Verdict, str] | None:
     return _refused_redirects.pop(request, None) if _refused_redirects else None
 
 
-class BrowserRequest(Protocol):
-    """The part of Playwright's request that is used here."""
-
-    @property
-    def url(self) -> str:
-        """The URL as the browser sends it."""
-
-    @property
-    def frame(self) -> Any:
-        """The frame that sends the request."""
-
-    def is_navigation_request(self) -> bool:
-        """Return whether the response is loaded into the frame itself."""
-
-
-def abort_disallowed(request: BrowserRequest) -> bool:
+def abort_disallowed(request: Any) -> bool:
     """Return whether robots.txt disallows ``request``, which a browser is about to send.
 
     With ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` scrapy-playwright calls this
@@ -69,7 +55,7 @@ def abort_disallowed(request: BrowserRequest) -> bool:
     return any(crawl.decide_to_abort(request.url) for crawl in asked)
 
 
-def _is_page(request: BrowserRequest) -> bool:
+def _is_page(request: Any) -> bool:
     """Return whether ``request`` is for the page that Scrapy has requested from the browser."""
     if not request.is_navigation_request():
         return False
@@ -101,21 +87,23 @@ class Subresources:
         try:
             request = Request(url, headers=None if page is None else page.headers)
             decision = self._decider.known_decision(request)
-            if decision is None:
+            if decision is None or (decision.verdict and decision.verdict.allowed):
                 return False
-            verdict = decision.verdict
-            if verdict is None:
-                self._look_up(request)
+            if decision.verdict is None:
+                self._look_up(request, origin_of(url))
                 aborts, stat = self._aborts_unknown, stats.SUBRESOURCE_UNKNOWN
+                why = "robots.txt is not known yet"
             else:
-                aborts, stat = not verdict.allowed, stats.SUBRESOURCE_FORBIDDEN
-            if aborts or verdict is None:
-                stats.count(self._crawler, stat)
-                self._log(
-                    request,
-                    None if verdict is None else verdict.with_origin(decision.origin),
-                    aborts,
-                )
+                aborts, stat = True, stats.SUBRESOURCE_FORBIDDEN
+                why = describe(decision.verdict.with_origin(decision.origin))
+            stats.count(self._crawler, stat)
+            logger.debug(
+                "%s by a browser: %s: %s",
+                "Not fetched" if aborts and not self._dry_run else "Fetched",
+                printable_request(request),
+                why,
+                extra={"spider": self._crawler.spider},
+            )
         except Exception:
             logger.exception(
                 "Error while obeying robots.txt, the browser is not to fetch %a",
@@ -126,27 +114,13 @@ class Subresources:
             aborts = True
         return aborts and not self._dry_run
 
-    def _log(self, request: Request, verdict: Verdict | None, aborts: bool) -> None:
-        logger.debug(
-            "%s by a browser: %s: %s",
-            "Not fetched" if aborts and not self._dry_run else "Fetched",
-            printable_request(request),
-            "robots.txt is not known yet" if verdict is None else describe(verdict),
-            extra={"spider": self._crawler.spider},
-        )
+    def _look_up(self, request: Request, origin: Origin) -> None:
+        def done(entry: Entry | None, error: Exception) -> None:
+            if entry is None:
+                log_error(self._crawler, origin, error)
 
-    def _look_up(self, request: Request) -> None:
         if self._cache.limit.has_room and not self._cache.closing:
-            self._decider.start_lookup(request, partial(self._log_error, request))
-
-    def _log_error(self, request: Request, entry: Entry | None, error: Exception) -> None:
-        if entry is None and not isinstance(error, CrawlClosingError):
-            logger.error(
-                "Error while looking up robots.txt for %s",
-                printable_request(request),
-                exc_info=error,
-                extra={"spider": self._crawler.spider},
-            )
+            self._decider.start_lookup(request, done)
 
 
 async def keep_from_disallowed(page: Any, request: Request) -> None:

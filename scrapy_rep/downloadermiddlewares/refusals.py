@@ -5,8 +5,6 @@ They are counted by site. Those that require a license (RSL 1.0) are not retried
 
 from __future__ import annotations
 
-from collections import Counter
-from heapq import nlargest
 from typing import Final
 
 from scrapy import Request
@@ -15,6 +13,7 @@ from scrapy.http import Response
 
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
+from scrapy_rep.drops import Tally
 from scrapy_rep.fetch.route import intermediary_error
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.usage.license import asks_for_license
@@ -37,12 +36,7 @@ _MITIGATIONS: Final = ("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated"
 send in place of those of the site. AWS sends them with status 202 and 405."""
 _PRICE: Final = "crawler-price"
 """Header with the price of a page, with status 402 (Cloudflare's pay per crawl)."""
-_MAX_SITES: Final = 10_000
-"""Maximum number of sites that are counted separately."""
-_MAX_SHOWN: Final = 10
-"""Maximum number of sites in the summary."""
 _MAX_URIS: Final = 3
-"""Maximum number of license URIs in a log line."""
 
 
 class Refusals:
@@ -52,10 +46,7 @@ class Refusals:
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._once = Once()
-        self._sites: Counter[Origin] = Counter()
-        self._causes: dict[Origin, str] = {}
-        """How each site has refused the last request."""
-        self._total = 0
+        self._sites = Tally()
 
     def count(self, request: Request, response: Response, decider: Decider | None) -> None:
         """Count ``response``, whose status is in STATUSES, if it refuses ``request``.
@@ -81,13 +72,8 @@ class Refusals:
             or intermediary_error(response, proxied=bool(request.meta.get("proxy")))
         ):
             return
-        self._total += 1
         stats.count(self._crawler, stats.REFUSED_COUNT.format(status=response.status))
-        is_new = origin not in self._sites
-        if not is_new or len(self._sites) < _MAX_SITES:
-            self._sites[origin] += 1
-            self._causes[origin] = cause
-        if is_new and not requires_license:
+        if self._sites.add(origin, lambda: f"{origin}: {cause}") and not requires_license:
             logger.info(
                 "Allowed by robots.txt, but refused by the site: %s: %s",
                 printable_request(request),
@@ -98,20 +84,13 @@ class Refusals:
 
     def log_summary(self) -> None:
         """Log how many requests were refused, and by which sites most."""
-        if not self._total:
+        if not self._sites.total:
             return
-        rows = [
-            (self._sites[site], f"{site}: {self._causes[site]}")
-            for site in nlargest(_MAX_SHOWN, self._sites, key=self._sites.__getitem__)
-        ]
-        others = self._total - sum(number for number, _ in rows)
-        if others:
-            rows.append((others, "others"))
         logger.info(
             "Requests allowed by robots.txt, but refused by %s: %d%s",
             counted(len(self._sites), "site"),
-            self._total,
-            "".join(f"\n{number:>8}  {text}" for number, text in rows),
+            self._sites.total,
+            self._sites.table(),
             extra={"spider": self._crawler.spider},
         )
 

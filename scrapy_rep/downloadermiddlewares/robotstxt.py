@@ -1,7 +1,7 @@
 """The downloader middleware that drops disallowed requests.
 
 A request passes at once if the cache has the robots.txt of its origin, and this allows the request.
-For all other requests, the table in ``transitions`` defines whether they wait here, are dropped, or
+For all other requests, the table in ``actions`` defines whether they wait here, are dropped, or
 are given back to the scheduler. This depends on what is known about the request, and on its source:
 the component from which the engine got it.
 """
@@ -161,7 +161,7 @@ class RobotsTxtMiddleware:
             return Situation.CROWDED if self._waiting.is_full else Situation.UNKNOWN
         if verdict.allowed:
             return self._situation_of_allowed(request, decision, note, is_admitted=is_admitted)
-        if verdict.reason is Reason.UNREACHABLE and self.admission.defers(
+        if verdict.reason is Reason.UNREACHABLE and self.admission.unreachable.is_deferred(
             note.source, request, decision.entry
         ):
             return Situation.DEFERRED
@@ -262,8 +262,7 @@ class RobotsTxtMiddleware:
     async def _put_off(self, request: Request, note: Note) -> Request:
         """Give ``request`` back to its scheduler, as too many requests wait already.
 
-        Its priority is lowered, so that requests of known origins come first. If the request was
-        put off before, it is given back after a pause.
+        Its priority is lowered, so that requests of known origins come first.
         """
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
@@ -306,10 +305,7 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
-        """Log ``error``, an error in scrapy-rep, and drop ``request``, as it may be disallowed.
-
-        In a dry run the request passes.
-        """
+        """Log an error in scrapy-rep, and drop ``request``, as it may be disallowed."""
         logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "dropped" if self._dry_run is None else "sent, as this is a dry run",

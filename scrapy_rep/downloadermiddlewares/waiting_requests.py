@@ -109,8 +109,6 @@ class WaitingRequests:
             await self._join(line)
             try:
                 while True:
-                    if self._closing:
-                        raise CrawlClosingError
                     decision = self._decider.known_decision(request) or decision
                     if decision.verdict is None:
                         decision = await self._decider.decision(request, decision)

@@ -70,7 +70,7 @@ class Wire:
         """Whether ``download`` is called for each request. If not, the middleware closest to the
         downloader calls ``enter`` and ``leave``."""
         self._sent: dict[Request, float] = {}
-        """When each request was sent that ``enter`` was called for, and has no response yet."""
+        """When each request was sent that ``enter`` was called for, and has not ended."""
 
     def install(self, crawler: Crawler) -> None:
         """Let ``download`` be called for each request that is handed to its download handler."""
@@ -90,13 +90,12 @@ class Wire:
             await self._wait_until_admitted(request, reading)
         request.meta.pop(TICKET_KEY, None)
         sent_at = self._monotonic()
+        response: Response | None = None
         try:
             response = await download(request)
-        except BaseException:
-            self._admission.ended(request, sent_at, None)
-            raise
-        self._admission.ended(request, sent_at, response)
-        return response
+            return response
+        finally:
+            self._admission.ended(request, sent_at, response)
 
     async def enter(self, request: Request) -> None:
         """Return when ``request`` may be sent; it must be sent at once.

@@ -15,8 +15,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.admission.admission import Admission, Queue
-from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.reason import Hold, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
@@ -64,7 +64,7 @@ class HoldingQueue(Queue, Generic[K]):
 
     @property
     def _has_room_for_lookups(self) -> bool:
-        return self._admission is None or self._admission.has_room_for_lookups
+        return self._admission is None or self._admission.lookups.has_room
 
     def _origin(self, request: Request) -> Origin | None:
         return None if self._admission is None else self._admission.origin_governing(request)

@@ -27,7 +27,6 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
     PriorityQueue,
 )
 
-from scrapy_rep.admission.idle import describe_deferred
 from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
 from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import Source
@@ -46,7 +45,7 @@ from scrapy_rep.scheduler.requests_in_redis import (
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
-from scrapy_rep.utils.text import printable_request
+from scrapy_rep.utils.text import counted, printable_request
 
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
@@ -136,7 +135,9 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
     def idle_line(self) -> str:
         if not self._deferred:
             return ""
-        return describe_deferred(self._deferred, self._first_due - self._clock.monotonic())
+        what = counted(self._deferred, "unreachable origin")
+        seconds = max(0.0, self._first_due - self._clock.monotonic())
+        return f"Waiting for {what}: the next try is in {seconds:.0f} s"
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         """Yield each origin that this worker waits for, its hold, and 1 for the known request."""

@@ -214,7 +214,7 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     counts = []
 
     async def meanwhile(crawler):
-        await until(lambda: Admission.of(crawler).deferred)
+        await until(lambda: Admission.of(crawler).idle.count_deferred()[0])
         await until(lambda: stat(crawler, "scheduler/enqueued") == 20)
         for more in (0, 3):
             for number in range(more):
@@ -241,7 +241,9 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     settings = {**DEFER_LONG, "JOBDIR": str(tmp_path)}
 
     async def meanwhile(crawler):
-        await until(lambda: Admission.of(crawler).deferred and hanging.robots_requests)
+        await until(
+            lambda: Admission.of(crawler).idle.count_deferred()[0] and hanging.robots_requests
+        )
         close(crawler)
 
     paths = ("/1", "/private", "/3")
