@@ -15,14 +15,10 @@ from scrapy_rep import Robots
 from scrapy_rep.admission import back_off
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.worker import DELAY, SITE, Worker, page
-from tests.crawling.crawl import crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
 from tests.crawling.web import answer, robots
-from tests.waiting import settle, until
+from tests.waiting import until
 
-QUEUES = {
-    "ours": "scrapy_rep.RobotsAwarePriorityQueue",
-    "scrapys": "scrapy.pqueues.DownloaderAwarePriorityQueue",
-}
 PAGES = [f"/{number}" for number in range(6)]
 OK = answer(200, "x")
 
@@ -32,8 +28,9 @@ def refuses(status=429, retry_after=None, **more):
     return answer(status, headers={**headers, **more})
 
 
-async def crawled(site, **settings):
-    return await crawl(*map(site.url, PAGES), settings={"RETRY_TIMES": 0, **settings})
+async def crawled(site, meanwhile=None, **settings):
+    settings = {"RETRY_TIMES": 0, **settings}
+    return await crawl(*map(site.url, PAGES), settings=settings, meanwhile=meanwhile)
 
 
 def told(result):
@@ -44,7 +41,16 @@ def told(result):
 @pytest.mark.parametrize("status", [429, 503])
 async def test_requests_under_way_do_not_use_up_retries(web, status):
     site = web.site(answer(404), paths={path: [refuses(status, "2"), OK] for path in PAGES})
-    result = await crawled(site)
+    waits = []
+
+    async def look(crawler):
+        waits.extend(await until(lambda: Robots.of(crawler).waits()))
+
+    result = await crawled(site, meanwhile=look)
+    assert {(wait.origin, wait.reason) for wait in waits} <= {
+        (site.url(""), "the site answered 429 or 503"),
+        (site.url(""), "robots.txt is being looked up"),
+    }
     # One counts, and RETRY_TIMES is 0.
     assert result.stats["downloader/response_status_count/200"] == len(PAGES) - 1
     assert result.stats["robotstxt/back_off"] == 1
@@ -174,21 +180,6 @@ async def test_a_crawl_ends_with_the_scheduler_of_scrapy(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_it_is_told_what_waits_and_until_when(web):
-    site = web.site(answer(404), paths={path: [refuses(429, "2"), OK] for path in PAGES})
-    waits = []
-
-    async def look(crawler):
-        waits.extend(await until(lambda: Robots.of(crawler).waits()))
-
-    await crawl(*map(site.url, PAGES), settings={"REP_BACK_OFF_MAX": 0.5}, meanwhile=look)
-    assert {(wait.origin, wait.reason) for wait in waits} <= {
-        (site.url(""), "the site answered 429 or 503"),
-        (site.url(""), "robots.txt is being looked up"),
-    }
-
-
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("scheme", ["sqlite", "redis"])
 async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_server, scheme):
     paths = {"*": [refuses(429, "3600")]}
@@ -236,7 +227,7 @@ def feed_first(site):
 
 
 @pytest_twisted.ensureDeferred
-@pytest.mark.parametrize("queue", list(QUEUES))
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
     site = web.site(answer(404), paths={"/0": [refuses(429, "200"), OK]})
     same_host, other_host = web.site(answer(404)), web.site(answer(404), host="127.0.0.2")
@@ -250,8 +241,7 @@ async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
         fetched.extend(same_host.journal)
         await crawler.engine.close_spider_async(reason="enough")
 
-    settings = {"SCHEDULER_PRIORITY_QUEUE": QUEUES[queue]}
-    await crawl(site.url("/0"), meanwhile=feed, settings=settings)
+    await crawl(site.url("/0"), meanwhile=feed, settings=queue)
     assert not fetched
 
 
@@ -277,7 +267,6 @@ async def test_what_others_drop_does_not_ask_for_long(web):
 # In made-up time.
 
 REFUSED = "the site answered 429 or 503"
-ABOUT = 0.05
 
 
 @pytest.fixture
@@ -336,13 +325,6 @@ def test_a_longer_pause_that_is_asked_for_late_holds(status):
 
 
 @pytest.mark.event_loop
-def test_a_late_refusal_that_asks_for_nothing_makes_no_other_request_the_probe():
-    scene = Probing()
-    scene.worker.answered(scene.late, 429)
-    assert scene.waits_for() == math.inf
-
-
-@pytest.mark.event_loop
 def test_a_probe_without_a_response_begins_a_pause_ten_times_as_long():
     scene = Probing(REP_BACK_OFF_MAX=100)
     scene.worker.time.advance(5)
@@ -379,13 +361,6 @@ def test_one_probe_is_sent_however_a_host_is_written():
 
 
 @pytest.mark.event_loop
-def test_a_response_to_what_was_sent_before_tells_nothing():
-    scene = Probing()
-    scene.worker.answered(scene.late)
-    assert scene.waits_for() == math.inf
-
-
-@pytest.mark.event_loop
 def test_what_leaves_may_not_become_the_probe(worker):
     worker.sends(first := page(1))
     worker.answered(first, 429, 5)
@@ -394,32 +369,6 @@ def test_what_leaves_may_not_become_the_probe(worker):
     assert worker.leaves(page(3)) == (REFUSED, worker.time.now + 1)
     worker.time.advance(1)
     assert worker.leaves(page(3)) is None
-
-
-@pytest.mark.event_loop
-def test_workers_share_pause_and_probe(worker):
-    other = worker.beside()
-    other.knows_no_rules()
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    other.reads_pauses()
-    assert other.sends(page(2)) == (REFUSED, pytest.approx(5))
-    worker.time.advance(5.1)
-    probe = page(3)
-    assert worker.sends(probe) is None
-    assert other.leaves(page(2)) is None
-    # It asks again after a second, as long as the other one has no response.
-    assert other.sends(page(2)) == (REFUSED, worker.time.now + 1)
-    worker.time.advance(1)
-    worker.answered(probe, 429, 8)
-    assert other.sends(page(2)) == (REFUSED, pytest.approx(worker.time.now + 8))
-    worker.time.advance(8.1)
-    probe = page(2)
-    assert other.sends(probe) is None
-    assert worker.sends(page(4)) == (REFUSED, worker.time.now + 1)
-    other.answered(probe)
-    worker.time.advance(1)
-    assert worker.sends(page(4)) is None
 
 
 @pytest.mark.event_loop
@@ -472,68 +421,6 @@ def test_refusals_before_another_worker_got_an_answer_do_not_count():
 
 
 @pytest.mark.event_loop
-def test_a_worker_that_meets_a_host_after_its_pause_waits_for_the_probe(worker):
-    def meets():
-        new = worker.beside()
-        new.knows_no_rules()
-        new.reads_pauses()
-        return new
-
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    worker.time.advance(5.1)
-    new = meets()
-    probe = page(2)
-    assert worker.sends(probe) is None
-    for each in (new, meets()):
-        assert each.sends(page(3)) == (REFUSED, worker.time.now + 1)
-    worker.answered(probe)
-    worker.time.advance(1)
-    assert new.sends(page(3)) is None
-    assert meets().sends(page(4)) is None
-
-
-@pytest.mark.event_loop
-def test_a_pause_is_read_again_after_a_while(worker):
-    other = worker.beside()
-    other.knows_no_rules()
-    other.reads_pauses()
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    assert other.admission.back_off.read_pauses() is None
-    assert other.sends(page(2)) is None
-    other.time.advance(0.2)
-    other.reads_pauses()
-    assert other.sends(page(3)) == (REFUSED, pytest.approx(5))
-
-
-@pytest.mark.event_loop
-@pytest.mark.parametrize("seconds", [(5, 20), (20, 5)])
-def test_the_longest_pause_of_the_workers_holds(worker, seconds):
-    workers = [worker, worker.beside(), worker.beside()]
-    for each, asked in zip(workers, seconds, strict=False):
-        each.knows_no_rules()
-        each.sends(request := page())
-        each.answered(request, 429, asked)
-    workers[2].knows_no_rules()
-    worker.time.advance(1)
-    for each in workers:
-        each.reads_pauses()
-        assert each.sends(page(1)) == (REFUSED, pytest.approx(20))
-
-
-@pytest.mark.event_loop
-def test_a_pause_lasts_as_long_as_the_delay_of_its_host(worker):
-    other = worker.beside()
-    for each in (worker, other):
-        each.knows_delay(delay=30)
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 1)
-    other.time.advance(2)
-    assert other.sends(page(2)) == (REFUSED, pytest.approx(30))
-
-
-@pytest.mark.event_loop
 def test_the_lease_of_a_probe_holds_up_no_turn_for_a_minute():
     worker = Worker()
     other = worker.beside()
@@ -544,25 +431,6 @@ def test_the_lease_of_a_probe_holds_up_no_turn_for_a_minute():
     worker.time.advance(5.1)
     worker.sends(page(2))
     assert other.sends(page(3)) == ("the site has a delay", worker.time.now + 4)
-
-
-@pytest.mark.event_loop
-def test_what_is_refused_the_lease_and_does_not_come_again_holds_up_nobody(worker):
-    other = worker.beside()
-    for each in (worker, other):
-        each.knows_no_rules()
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    other.reads_pauses()
-    worker.time.advance(5.1)
-    worker.sends(page(2))
-    task = other.sending(page(3))
-    other.leaves(page(4))
-    other.told.clear()
-    task.cancel()
-    settle()
-    assert task.cancelled()
-    assert other.leaves(page(4)) == (REFUSED, other.time.now + 1)
 
 
 @pytest.mark.event_loop

@@ -101,17 +101,6 @@ def test_workers_share_the_turns_of_a_host(worker):
     assert counts == [1, 1]
 
 
-def test_a_request_that_ends_late_does_not_end_the_turn_of_another(worker):
-    other = worker.beside()
-    other.knows_delay()
-    slow, second = page(1), page(2)
-    worker.sends(slow)
-    worker.time.advance(2 * DELAY)
-    assert worker.sends(second) is None
-    worker.answered(slow)
-    assert other.sends(page(3)) == (WAITS, 4 * DELAY)
-
-
 class SlowStore:
     """A store whose claims end when the test says so."""
 
@@ -137,29 +126,6 @@ def slow(worker):
     slow = Worker(worker.time, store=SlowStore(worker.store))
     slow.knows_delay()
     return slow
-
-
-def test_the_time_of_a_claim_counts(slow):
-    task = slow.sending(page(1))
-    settle()
-    slow.time.advance(1)
-    slow.store.answers()
-    assert task.result() is None
-    assert slow.leaves(page(2)) == (WAITS, 1 + 2 * DELAY)
-
-
-def test_of_two_that_claim_at_the_same_time_one_is_sent(slow):
-    tasks = [slow.sending(page(1))]
-    settle()
-    slow.time.advance(2 * DELAY)
-    tasks.append(slow.sending(page(2)))
-    settle()
-    slow.store.answers()
-    slow.store.answers()
-    slow.store.answers()  # the first claim was answered so late that it is made once more
-    first, second = (task.result() for task in tasks)
-    assert first.until == 4 * DELAY
-    assert second is None
 
 
 def test_if_the_request_is_cancelled_while_it_claims_the_next_may_be_sent(slow):

@@ -62,15 +62,6 @@ def test_what_has_expired_is_looked_up_again():
     assert scene.fetched == [A]
 
 
-@event_loop
-def test_what_expires_at_once_lets_one_request_leave():
-    scene = Scene()
-    scene.asks(A, A)
-    scene.comes(A, seconds=0)
-    assert scene.leaves() == [A]
-    assert scene.fetched == [A, A]
-
-
 @pytest_twisted.ensureDeferred
 async def test_a_crawl_of_a_site_whose_file_expires_at_once_goes_on(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
@@ -138,7 +129,7 @@ def test_an_origin_whose_requests_can_not_be_read_is_not_looked_up(caplog):
     scene.queue.head_of = lambda origin, routes: 1 / 0 if origin == A else None
     scene.asks(A)
     assert scene.fetched == []
-    assert caplog.messages == [f"Error while reading a request to {A}"]
+    assert caplog.messages == [f"Error while looking up robots.txt of {A}"]
     assert scene.leaves() == [A]
 
 
@@ -197,18 +188,6 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     settle()
     assert scene.fetched == [A, B]
     assert scene.decider.under_way == 2
-
-
-@event_loop
-def test_a_crawl_that_pauses_looks_nothing_up():
-    scene = Scene()
-    scene.crawler.engine.paused = True
-    scene.asks(A)
-    assert scene.fetched == []
-    scene.crawler.engine.paused = False
-    scene.pop()
-    scene.comes(A)
-    assert scene.leaves() == [A]
 
 
 @event_loop

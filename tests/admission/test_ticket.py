@@ -47,7 +47,8 @@ def as_plain(request):
     return {**request.to_dict(), "body": ""}
 
 
-WAYS = pytest.mark.parametrize("way", [lambda request: request, through_json, through_pickle])
+WAYS = st.sampled_from([lambda request: request, through_json, through_pickle])
+"""From one component to the next: in memory, or on disk."""
 
 
 def read(request):
@@ -55,60 +56,30 @@ def read(request):
     return read_and_restore(request, request.meta.pop(TICKET_KEY))
 
 
-@WAYS
-@pytest.mark.parametrize("source", Source)
-def test_the_source_is_read_as_it_was_noted(way, source):
-    request = Request(URL, priority=5, meta={"own": [1]})
-    store_source(request, source)
-    request = way(request)
-    assert read(request) == Note(source, returned=False, put_off=False)
-    assert (request.meta, request.priority, request.dont_filter) == ({"own": [1]}, 5, False)
-
-
-def test_the_last_who_hands_it_on_is_its_source():
-    request = Request(URL)
-    store_source(request, Source.SCHEDULER)
-    store_source(request, Source.QUEUE)
-    assert read(request).source is Source.QUEUE
-
-
-def test_of_whom_nothing_was_noted():
-    assert DIRECT == (Source.DIRECT, False, False, False)
-
-
-@WAYS
-@pytest.mark.parametrize("less", [0, 1_000])
-@pytest.mark.parametrize("dont_filter", [True, False])
-def test_what_was_changed_of_a_request_that_goes_back_is_undone(way, dont_filter, less):
-    request = Request(URL, priority=-5, dont_filter=dont_filter, meta={"own": [1]})
-    returned = copy_for_scheduler(request, priority_cut=less)
-    assert returned is not request
-    assert (returned.dont_filter, returned.priority) == (True, -5 - less)
-    # The one that it is made of is as it was.
-    assert (request.meta, request.dont_filter, request.priority) == ({"own": [1]}, dont_filter, -5)
-    returned = way(returned)
-    store_source(returned, Source.QUEUE)
-    assert read(returned) == Note(Source.QUEUE, returned=True, put_off=less > 0)
-    assert (returned.dont_filter, returned.priority) == (dont_filter, -5)
-    assert returned.meta == {"own": [1]}
-
-
 @given(
     st.integers(-(10**6), 10**6),
     st.booleans(),
-    st.lists(st.tuples(st.sampled_from([*Source, None]), st.sampled_from((0, 1, 1_000)))),
+    st.tuples(st.sampled_from(Source), WAYS),
+    st.lists(st.tuples(st.sampled_from([*Source, None]), st.sampled_from((0, 1, 1_000)), WAYS)),
 )
-def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, returns):
-    request = Request(URL, priority=priority, dont_filter=dont_filter)
-    for source, less in returns:
-        request = through_json(copy_for_scheduler(request, priority_cut=less))
+def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, first, returns):
+    as_it_was = {"own": [1]}, dont_filter, priority
+    request = Request(URL, meta={"own": [1]}, dont_filter=dont_filter, priority=priority)
+    source, way = first
+    store_source(request, Source.SCHEDULER)
+    store_source(request, source)  # the last who hands it on
+    request = way(request)
+    assert read(request) == Note(source, returned=False, put_off=False)
+    for source, less, way in returns:
+        copy = copy_for_scheduler(request, priority_cut=less)
+        assert (copy.dont_filter, copy.priority) == (True, priority - less)
+        assert (request.meta, request.dont_filter, request.priority) == as_it_was
+        request = way(copy)
         if source is not None:
             store_source(request, source)
-        note = read(request)
         # Whom no scheduler hands on comes from none, wherever it came from before.
-        assert note == (source or Source.DIRECT, True, less > 0, False)
-        assert (request.priority, request.dont_filter) == (priority, dont_filter)
-        assert TICKET_KEY not in request.meta
+        assert read(request) == Note(source or Source.DIRECT, returned=True, put_off=less > 0)
+        assert (request.meta, request.dont_filter, request.priority) == as_it_was
 
 
 def test_a_request_that_is_decided_again_comes_directly():

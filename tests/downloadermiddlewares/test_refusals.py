@@ -38,6 +38,7 @@ async def test_it_is_counted_told_once_and_not_retried(web, status, headers, bod
     assert sorted(site.targets) == ["/a", "/b"]
     assert [response.status for response in result.responses] == [status] * 2
     assert result.stats[f"robotstxt/license_required_count/{status}"] == 2
+    assert result.stats.get(f"robotstxt/refused_count/{status}", 0) == (0 if status == 401 else 2)
     assert told(result) == [f"{site.url('')} asks for a license (status {status}): {named}"]
 
 
@@ -139,7 +140,7 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
 
 @pytest_twisted.ensureDeferred
 async def test_of_many_sites_that_refuse_the_summary_has_the_first(web, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.refusals._MAX_SITES", 12)
+    monkeypatch.setattr("scrapy_rep.drops._MAX_KEYS", 12)
     sites = [web.site(robots(""), paths={"*": [answer(403)]}) for _ in range(13)]
     result = await crawl(*(site.url("/") for site in sites))
     (summary,) = [text for text in result.messages() if text.startswith("Requests allowed by")]
@@ -156,12 +157,3 @@ async def test_what_a_proxy_refuses_is_no_refusal_of_the_site(web):
     result = await crawl(Request(url, meta={"proxy": proxy.url("")}))
     assert [response.status for response in result.responses] == [403]
     assert not [text for text in result.messages() if "refused by the site" in text]
-
-
-@pytest.mark.parametrize("status", [402, 403])
-@pytest_twisted.ensureDeferred
-async def test_one_that_asks_for_a_license_is_counted_as_refused_too(web, status):
-    site = web.site(robots(""), paths={"*": [answer(status, headers=ASKS)]})
-    result = await crawl(site.url("/a"))
-    assert result.stats[f"robotstxt/refused_count/{status}"] == 1
-    assert len(told(result)) == 1

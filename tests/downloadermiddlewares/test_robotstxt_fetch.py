@@ -116,18 +116,38 @@ def behind(*middlewares, order=700):
 
 
 FOLLOWS = {"DOWNLOAD_HANDLERS": {"http": Follows}}
+FOR_TESTBOT = "User-agent: testbot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+FOR_OTHER = FOR_TESTBOT.replace("testbot", "other")
+WITHOUT_AGENTS = {"DOWNLOADER_MIDDLEWARES": {global_object_name(UserAgentMiddleware): None}}
+AS_NAMED = (NAMED, ["/for-others", "/a"], ["/a"])
 
 
+@pytest.mark.parametrize(
+    ("rules", "paths", "sent", "settings", "attributes"),
+    [
+        (RULES, {"/alias?1": "/private", "/alias?2": "/public"}, ["/public?2"], behind(Rewrites), {}),
+        *((*AS_NAMED, behind(SetsUserAgent, order=n), {}) for n in (50, 400, 560, 700, 999_999)),
+        (NAMED, ["/for-others"], ["/for-others"], {**behind(SetsUserAgent), "ROBOTSTXT_USER_AGENT": "testbot"}, {}),
+        (RULES, ["/private"], [], behind(Answers, order=999_999), {}),
+        (FOR_TESTBOT, ["/page"], [], WITHOUT_AGENTS, {}),
+        (FOR_TESTBOT, ["/page"], [], {}, {"user_agent": None}),
+        (FOR_TESTBOT, ["/page"], [], {}, {"user_agent": ""}),
+        *(
+            (FOR_OTHER, ["/page"], ["/page"], {"DEFAULT_REQUEST_HEADERS": {name: "other/1.0"}}, {})
+            for name in ("User-Agent", "user-agent", b"User-Agent")
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:The 'user_agent' spider attribute")
 @pytest_twisted.ensureDeferred
-async def test_a_url_changed_behind_the_middleware_is_decided_on(web):
-    site = web.site(robots(RULES))
-    requests = [
-        Request(site.url("/alias"), meta={"to": "/private/1"}),
-        Request(site.url("/alias?2"), meta={"to": "/public"}),
-    ]
-    result = await crawl(*requests, settings=behind(Rewrites))
-    assert site.targets == ["/public?2"]
-    assert result.dropped == {site.url("/private/1"): "rule"}
+async def test_what_is_sent_decides(web, rules, paths, sent, settings, attributes):
+    """A URL that is rewritten, and the User-Agent wherever it is set; without one, no token."""
+    site = web.site(robots(rules))
+    to = paths if isinstance(paths, dict) else {}
+    requests = [Request(site.url(path), meta={"to": to.get(path)}) for path in paths]
+    result = await crawl(*requests, settings=settings, **attributes)
+    assert site.targets == sent
+    assert list(result.dropped.values()) == ["rule"] * (len(paths) - len(sent))
     assert len(site.robots_requests) == 1
 
 
@@ -150,26 +170,6 @@ async def test_a_url_changed_to_an_origin_that_is_not_known_waits_for_its_robots
     assert len(other.robots_requests) == 1
 
 
-@pytest.mark.parametrize("order", [50, 400, 560, 700, 999_999])
-@pytest_twisted.ensureDeferred
-async def test_the_user_agent_that_is_sent_decides_wherever_it_is_set(web, order):
-    site = web.site(robots(NAMED))
-    result = await crawl(
-        site.url("/for-others"), site.url("/a"), settings=behind(SetsUserAgent, order=order)
-    )
-    assert site.targets == ["/a"]
-    assert result.dropped == {site.url("/for-others"): "rule"}
-    assert len(site.robots_requests) == 1
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_configured_token_decides_whatever_user_agent_is_sent(web):
-    site = web.site(robots(NAMED))
-    settings = {**behind(SetsUserAgent), "ROBOTSTXT_USER_AGENT": "testbot"}
-    await crawl(site.url("/for-others"), settings=settings)
-    assert site.targets == ["/for-others"]
-
-
 @pytest_twisted.ensureDeferred
 async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
@@ -178,14 +178,6 @@ async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
     result = await crawl(site.url("/a"), settings=settings)
     assert site.targets == ["/a"]
     assert result.stats["robotstxt/override_count/ignore"] == 1
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_dry_run_tells_once_of_what_it_would_drop(web):
-    site = web.site(robots(RULES))
-    result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
-    assert site.targets == ["/private"]
-    assert result.stats["robotstxt/dry_run/forbidden"] == 1
 
 
 @pytest_twisted.ensureDeferred
@@ -243,15 +235,6 @@ async def test_a_response_of_another_origin_waits_for_the_robotstxt_of_that_one(
 
 
 @pytest_twisted.ensureDeferred
-async def test_what_is_exempt_may_be_redirected_anywhere(web):
-    site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
-    request = Request(site.url("/in"), meta={"dont_obey_robotstxt": True})
-    result = await crawl(request, settings=FOLLOWS)
-    assert len(result.responses) == 1
-    assert site.robots_requests == []
-
-
-@pytest_twisted.ensureDeferred
 async def test_what_a_dry_run_would_drop_of_the_responses_passes(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
     result = await crawl(site.url("/in"), settings={**FOLLOWS, "REP_DRY_RUN": True})
@@ -260,20 +243,12 @@ async def test_what_a_dry_run_would_drop_of_the_responses_passes(web):
 
 
 @pytest.mark.spec("F-7")
+@pytest.mark.parametrize("story", [answer(404), answer(503), [["close"]]])
 @pytest_twisted.ensureDeferred
-async def test_nobody_tries_again_what_came_of_a_robotstxt(web):
-    for story in (answer(404), answer(503)):
-        site = web.site(story)
-        await crawl(site.url("/a"), settings=behind(Retries))
-        assert len(site.robots_requests) == 1
-
-
-@pytest_twisted.ensureDeferred
-async def test_nobody_tries_again_a_robotstxt_that_failed(web):
-    site = web.site([["close"]])
-    result = await crawl(site.url("/a"), settings=behind(Retries))
+async def test_nobody_tries_again_what_came_of_a_robotstxt(web, story):
+    site = web.site(story)
+    await crawl(site.url("/a"), settings=behind(Retries))
     assert len(site.robots_requests) == 1
-    assert result.dropped == {site.url("/a"): "unreachable"}
 
 
 @pytest_twisted.ensureDeferred
@@ -282,13 +257,6 @@ async def test_the_cut_of_one_answer_is_not_that_of_the_next(web):
     site = web.site(answer(503, "x" * 600_000), robots(rules))
     settings = {**behind(Retries, order=900), "REP_RETRY_DELAY": PATIENCE}
     await crawl(site.url("/last"), settings=settings)
-    assert site.targets == []
-
-
-@pytest_twisted.ensureDeferred
-async def test_nobody_rewrites_what_came_of_a_robotstxt(web):
-    site = web.site(robots(RULES))
-    await crawl(site.url("/private"), settings=behind(Answers, order=999_999))
     assert site.targets == []
 
 
@@ -431,35 +399,6 @@ async def test_what_is_decided_again_takes_no_second_turn(web, tmp_path):
     result = await crawl(*requests, settings=settings)
     assert sorted(site.targets) == ["/1", "/2"]
     assert result.stats["robotstxt/turns"] == 2
-
-
-FOR_TESTBOT = "User-agent: testbot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
-
-
-@pytest.mark.parametrize(
-    ("settings", "attributes"),
-    [
-        ({"DOWNLOADER_MIDDLEWARES": {global_object_name(UserAgentMiddleware): None}}, {}),
-        ({}, {"user_agent": None}),
-        ({}, {"user_agent": ""}),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:The 'user_agent' spider attribute")
-@pytest_twisted.ensureDeferred
-async def test_a_request_without_a_user_agent_has_no_product_token(web, settings, attributes):
-    site = web.site(robots(FOR_TESTBOT))
-    result = await crawl(site.url("/page"), settings=settings, **attributes)
-    assert result.dropped == {site.url("/page"): "rule"}
-    assert site.targets == []
-
-
-@pytest.mark.parametrize("name", ["User-Agent", "user-agent", b"User-Agent"])
-@pytest_twisted.ensureDeferred
-async def test_the_user_agent_of_the_default_headers_however_it_is_written(web, name):
-    site = web.site(robots(FOR_TESTBOT.replace("testbot", "other")))
-    settings = {"DEFAULT_REQUEST_HEADERS": {name: "other/1.0"}}
-    result = await crawl(site.url("/page"), settings=settings)
-    assert result.fetched == [site.url("/page")]
 
 
 def sets_user_agent(request):

@@ -1,6 +1,7 @@
 """Many wait for one robots.txt: each gets the answer, nobody waits for ever, nothing gets out.
 
-These are crawls with another queue than ours, where requests wait in the middleware.
+These are crawls with another queue than ours, where requests wait in the middleware; and downloads
+of components (``download_async``) that wait there for the delay of a site.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ def crawl(*requests, settings=None, **kwargs):
     return crawl_with(*requests, settings={**SCRAPYS_QUEUE, **(settings or {})}, **kwargs)
 
 
-SLOWLY = held(robots("User-agent: *\nDisallow: /\n"))
 SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 
 
@@ -49,20 +49,6 @@ class StoredSpider(ListSpider):
     """Its requests can go to disk: they name their callbacks, and hold nothing else."""
 
     name = "stored"
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web):
-    site = web.site(SLOWLY)
-    result = await crawl(
-        *(site.url(f"/{i}") for i in range(50)),
-        settings={"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50},
-        meanwhile=released_with(site, 50),
-    )
-    assert site.targets == []
-    assert len(site.robots_requests) == 1
-    assert list(result.dropped.values()) == ["rule"] * 50
-    assert result.stats["robotstxt/waited"] == 50
 
 
 @pytest_twisted.ensureDeferred
@@ -140,47 +126,7 @@ def closed_with(site, number):
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_crawl_that_closes_leaves_nobody_waiting(web):
-    site = web.site(HANGS)
-    result = await crawl(*(site.url(f"/{i}") for i in range(5)), meanwhile=closed_with(site, 5))
-    assert result.stats["finish_reason"] == "enough"
-    assert NO_LONGER not in result.stats
-    assert list(result.dropped.values()) == ["closing"] * 5
-    assert site.targets == []
-
-
-@pytest_twisted.ensureDeferred
 async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_path):
-    site = web.site(HANGS, robots("User-agent: *\nDisallow: /private\n"))
-    settings = {"JOBDIR": str(tmp_path)}
-
-    class Spider(ListSpider):
-        name = "resumed"
-
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            self.requests = [
-                Request(url, meta={"handle_httpstatus_all": True}) for url in self.requests
-            ]
-
-        def prepare(self, request):
-            # Requests that go to disk name their callbacks.
-            return super().prepare(request)
-
-    urls = [site.url(path) for path in ("/1", "/private", "/3")]
-    first = await crawl(*urls, settings=settings, meanwhile=closed_with(site, 3), spidercls=Spider)
-    assert first.stats["robotstxt/returned_to_scheduler"] == 3
-    assert first.failures == []
-    assert site.targets == []
-    second = await crawl(settings=settings, spidercls=Spider)
-    assert sorted(site.targets) == ["/1", "/3"]
-    assert list(second.dropped) == [site.url("/private")]
-    assert [response.request.dont_filter for response in second.responses] == [False, False]
-    assert not [key for key in second.responses[0].meta if key.startswith("_robotstxt")]
-
-
-@pytest_twisted.ensureDeferred
-async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
     site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
     settings = {"JOBDIR": str(tmp_path)}
     urls = [site.url(path) for path in ("/1", "/private", "/3")]
@@ -193,6 +139,8 @@ async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
     last = await crawl(settings=settings, spidercls=StoredSpider)
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(last.dropped) == [site.url("/private")]
+    assert [response.request.dont_filter for response in last.responses] == [False, False]
+    assert not [key for key in last.responses[0].meta if key.startswith("_robotstxt")]
 
 
 @pytest_twisted.ensureDeferred
@@ -374,3 +322,80 @@ async def test_a_page_that_waits_long_for_its_site_does_not_hold_up_another(web)
     assert result.dropped == {hanging.url("/1"): "unreachable"}
     # It was let go by the page, and not given up before.
     assert result.stats["robotstxt/response_status_count/503"] == 1
+
+
+DELAY = "User-agent: *\nCrawl-delay: 0.2\n"
+SHORT = {"REP_CACHE_TTL": 0.5, "REP_CACHE_TTL_MIN": 0}
+
+
+class Media(ListSpider):
+    """Its first page asks for the URLs in ``media`` all at once."""
+
+    async def parse(self, response):
+        self.crawl.responses.append(response)
+        if response.url == self.first:
+            self.asked.set()
+            tasks = (self.crawler.engine.download_async(Request(url)) for url in self.media)
+            self.ends.extend(await asyncio.gather(*tasks, return_exceptions=True))
+        return
+        yield
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest_twisted.ensureDeferred
+async def test_a_robots_txt_that_changes_while_they_wait_is_obeyed(web, allowed):
+    site = web.site(robots(DELAY))
+    ends = []
+
+    async def change(crawler):
+        await until(lambda: site.targets)
+        site.change(robots(DELAY if allowed else f"{DELAY}Disallow: /media\n"))
+
+    await crawl_with(
+        site.url("/"),
+        settings=SHORT,
+        spidercls=Media,
+        meanwhile=change,
+        first=site.url("/"),
+        media=[site.url(f"/media/{n}") for n in range(8)],
+        asked=asyncio.Event(),
+        ends=ends,
+    )
+    assert len(ends) == 8
+    # Until the one that was fetched first has expired, they may be sent.
+    dropped = [end for end in ends if hasattr(end, "verdict")]
+    assert len(site.targets) == 1 + 8 - len(dropped)
+    assert (len(dropped) >= 4) is not allowed
+    assert len(site.robots_requests) > 1
+
+
+class MediaFirst(Media):
+    """Its pages follow when it waits for the media of its first page."""
+
+    async def start(self):
+        yield self.prepare(self.first)
+        await self.asked.wait()
+        for url in self.pages:
+            yield self.prepare(url)
+
+
+@pytest_twisted.ensureDeferred
+async def test_they_take_no_places_of_the_pages_of_other_sites(web):
+    slow, quick = web.site(robots("User-agent: *\nCrawl-delay: 300\n")), web.site(robots(""))
+    pages = [quick.url(f"/{n}") for n in range(20)]
+
+    async def close_then(crawler):
+        await until(lambda: len(quick.targets) == len(pages))
+        close(crawler)
+
+    await crawl_with(
+        settings={"CONCURRENT_REQUESTS": 4},
+        spidercls=MediaFirst,
+        meanwhile=close_then,
+        first=slow.url("/"),
+        media=[slow.url(f"/media/{n}") for n in range(6)],
+        pages=pages,
+        asked=asyncio.Event(),
+        ends=[],
+    )
+    assert slow.targets == ["/"]

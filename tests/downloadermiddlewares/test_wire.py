@@ -51,17 +51,6 @@ class Scene:
         return task
 
 
-def test_a_request_waits_at_the_wire_until_the_delay_is_over():
-    scene = Scene()
-    first, second = page(1), page(2)
-    scene.downloads(first)
-    scene.downloads(second)
-    assert scene.sent == [(first, 0.0)]
-    scene.worker.time.advance(1)
-    settle()
-    assert scene.sent == [(first, 0.0), (second, 1.0)]
-
-
 def test_a_decision_that_is_not_valid_any_longer_is_made_again():
     scene = Scene()
     request = page(1)
