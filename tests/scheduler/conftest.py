@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.scheduler.queues import LEFT_OPEN

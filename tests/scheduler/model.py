@@ -7,8 +7,6 @@ What is done comes from the random numbers that ``run`` is given: hypothesis has
 finds the shortest way to what is wrong; ``python -m tests.fuzz.queue`` takes those of a seed.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import shutil

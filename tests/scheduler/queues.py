@@ -1,7 +1,5 @@
 """Queues without a crawl: what stands in for the engine, and a reason to wait that the test ends."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Broad crawls: no site holds up another, and what is unreachable is not lost."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from itertools import islice, pairwise

@@ -1,7 +1,5 @@
 """Lanes that are on disk alone: order, memory, and errors while they are loaded."""
 
-from __future__ import annotations
-
 import sqlite3
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Some thousand steps of the model; ``make model`` takes a million."""
 
-from __future__ import annotations
-
 from random import Random
 from unittest.mock import patch
 

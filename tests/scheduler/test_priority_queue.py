@@ -1,7 +1,5 @@
 """The queue alone: order, what it keeps back, what it leaves on disk."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

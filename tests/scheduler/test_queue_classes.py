@@ -1,7 +1,5 @@
 """When ours is the priority queue, and which queue classes of the settings it can replace."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

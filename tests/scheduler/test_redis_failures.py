@@ -1,7 +1,5 @@
 """What scrapy-redis's queues keep where Redis fails, or a worker is killed, at any of their calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

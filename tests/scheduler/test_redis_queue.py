@@ -1,7 +1,5 @@
 """scrapy-redis's queues with requests kept back, in a real Redis that several crawls use."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from contextlib import contextmanager, nullcontext, suppress

@@ -1,7 +1,5 @@
 """The requests on disk: what stays, what comes again, and what can't be read or written."""
 
-from __future__ import annotations
-
 import gc
 import json
 import math
@@ -525,6 +523,12 @@ def test_a_file_that_is_damaged_or_none_of_ours_is_refused_and_stays(tmp_path, c
     change(tmp_path)
     for _ in range(2):
         refused(tmp_path, f"^{file_of(tmp_path)} is {says}")
+
+
+@pytest.mark.parametrize("state", [{"a.example": [0]}, [0, 1]])
+def test_what_another_queue_has_left_is_refused_and_stays(tmp_path, state):
+    (tmp_path / "active.json").write_text(json.dumps(state))
+    refused(tmp_path, "another priority queue, and is not changed", state=state)
 
 
 def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):

@@ -1,7 +1,5 @@
 """Pages of one origin that go through several proxies, some of which are down."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 
