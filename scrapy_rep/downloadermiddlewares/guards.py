@@ -153,6 +153,7 @@ class RobotsTxtFetchMiddleware(_Guard):
     async def _check_redirect(
         self, again: DecideAgain, request: Request, response: Response
     ) -> Request | Response:
+        """Check the URL of ``response``; if it is allowed, it becomes the URL that was granted."""
         refused = pop_refused_redirect(request)
         if refused is not None:  # the response is an error page of the browser, not of the site
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)
@@ -184,7 +185,7 @@ class RobotsTxtResponseMiddleware(_Guard):
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
-    """Remove from a request for robots.txt what other middlewares have added for pages.
+    """Remove from a request for robots.txt what other middlewares have added; mark it as sent.
 
     ``domain`` is the domain for which the crawl has credentials; None if no domain is named.
     """
@@ -194,7 +195,7 @@ def _remove_additions(request: Request, transfer: Transfer, domain: str | None) 
     meta.update(transfer.meta)
     meta.update(route)
     meta[TRANSFER_KEY] = transfer
-    transfer.store_proxy_and_url(request)
+    transfer.mark_as_sent(request)
     for name in _CONDITIONAL:
         request.headers.pop(name, None)
     # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.

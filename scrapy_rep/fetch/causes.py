@@ -12,10 +12,8 @@ from scrapy_rep.fetch.transfer import FetchError
 _CREDENTIALS: Final = re.compile(r"\S+@")
 _LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _MAX_TEXT: Final = 300
-"""Maximum length of an error message, in characters."""
 _DETAIL: Final = re.compile(r": | \(")
 _MAX_DEPTH: Final = 10
-"""Maximum number of causes that are followed from an exception."""
 
 # Exceptions are recognized by the names of their classes: those of Scrapy, Twisted, asyncio,
 # aiohttp and httpx have no base class in common, and some are private, or their package is missing.

@@ -120,7 +120,7 @@ class Fetcher:
             self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
-            outcome = await within(seconds, self._follow(chain, page))
+            outcome = await within(seconds, self._follow_redirects(chain, page))
         except TimeoutError as error:
             self._count_exception(TimeoutError)
             outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
@@ -158,13 +158,14 @@ class Fetcher:
             return min(limit, seconds)
         return seconds
 
-    async def _follow(self, chain: Chain, page: Request) -> Outcome:
+    async def _follow_redirects(self, chain: Chain, page: Request) -> Outcome:
+        """Return the outcome also after an error; only CancelledError is raised."""
         while True:
             try:
                 answer = await self._download(chain, page)
                 obstacle = obstacle_in_answer(answer)
                 if obstacle is not None:
-                    return self._outcome_of_obstacle(chain, obstacle, answer)
+                    return self._report_obstacle(chain, obstacle, answer)
                 chain.check_address(answer)
                 location = location_of(answer, chain.url)
                 if location is not None:
@@ -180,7 +181,7 @@ class Fetcher:
             verdict = await self._verdict_on_hop(chain, location, page)
             obstacle = obstacle_in_redirect(verdict, location)
             if obstacle is not None:
-                return self._outcome_of_obstacle(chain, obstacle, answer)
+                return self._report_obstacle(chain, obstacle, answer)
             if not chain.may_lead_to(verdict):
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
@@ -198,10 +199,13 @@ class Fetcher:
             return None
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
-        """Return the outcome after ``answer``; ``location`` is that of one redirect too many."""
+        """Return the outcome after ``answer``; an error response is kept (``keep_error``).
+
+        ``location`` is that of one redirect too many: then the outcome is Unavailable.
+        """
         obstacle = obstacle_in_last_answer(answer)
         if obstacle is not None:
-            return self._outcome_of_obstacle(chain, obstacle, answer)
+            return self._report_obstacle(chain, obstacle, answer)
         if location is None:
             evidence = chain.evidence(answer)
             outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
@@ -212,6 +216,7 @@ class Fetcher:
         return Unavailable(chain.evidence(answer, error=error))
 
     def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:
+        """Return the text that a browser has wrapped in HTML; warn of all other HTML pages."""
         text = unwrap(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
             logger.debug(
@@ -228,6 +233,7 @@ class Fetcher:
         return outcome
 
     async def _download(self, chain: Chain, page: Request) -> Answer:
+        """Return the answer that ``Received`` carries. Any other end of the request is an error."""
         engine = self._crawler.engine
         if engine is None:
             raise FetchError("the crawl has no engine")
@@ -254,11 +260,12 @@ class Fetcher:
         obstacle = obstacle_in_error(error, message, chain.transfer)
         if obstacle is None:
             return Unreachable(chain.evidence(error=message))
-        return self._outcome_of_obstacle(chain, obstacle)
+        return self._report_obstacle(chain, obstacle)
 
-    def _outcome_of_obstacle(
+    def _report_obstacle(
         self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
     ) -> Unreachable:
+        """Count and log ``obstacle``, and return the outcome."""
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
             logging.WARNING if self._warned.add_if_new(obstacle.what) else logging.DEBUG,
@@ -274,6 +281,7 @@ class Fetcher:
         return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)
 
     def _build_request(self, chain: Chain, page: Request) -> Request:
+        """Return the next request, with a ``Transfer`` and a download slot of its own."""
         url = chain.url
         scheme = origin_of(url).scheme
         slot = f"robots.txt {next(self._numbers)} {url}"

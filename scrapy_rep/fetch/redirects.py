@@ -73,27 +73,25 @@ class Chain:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).
 
         The address is that from which ``answer`` came. If a proxy or a service was used, it is not
-        known, and nothing is checked.
+        known, and nothing is checked. If the file itself has a private address, its host name only
+        looks public: redirects to other private hosts are no attack, and are no longer refused.
         """
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
             raise FetchError(f"redirect from a public host to a private address: {self.url}")
-        # The host name of the file looks public, but its address is private. So redirects to other
-        # private hosts are no attack, and ``_public`` becomes false.
         self._public = False
 
     async def check_redirect(self, location: str, *, indirect: bool) -> None:
         """Raise FetchError for a redirect from a public host to a private host.
 
-        ``location`` is the target, to which no request was sent yet. ``indirect`` is true if the
-        requests are sent through a proxy or a service.
+        ``location`` is the target, to which no request was sent yet. Its host is resolved, unless
+        a proxy or a service does that (``indirect``).
         """
         if not self._public:
             return
         host = origin_of(location).host
-        # A proxy or a service resolves host names itself: what they resolve to here is irrelevant.
         if is_private_host(host) or (
             not indirect and await in_thread(partial(resolves_to_private_address, host))
         ):

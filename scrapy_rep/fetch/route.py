@@ -105,7 +105,6 @@ class Obstacle(NamedTuple):
     detail: str
     """The host of the proxy or service, and what it sent: a status and a header, or an error."""
     advice: str
-    """What the user can do about it."""
     permanent: bool = False
     """Whether another fetch in this process would end in the same way."""
 
@@ -157,8 +156,7 @@ def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | N
 
 
 def _obstacle_in_page(answer: Answer) -> Obstacle | None:
-    # Browsers and services that return HTML pages also return error pages of their own. Only a text
-    # with rules is certainly that of the site.
+    """Return None only for a text with groups: any other page may be that of a service."""
     response, service = answer.response, answer.transfer.rewritten
     text = unwrap(answer.text, truncated=True)
     if response.status in SUCCESSFUL and RobotsTxt.parse(text).groups:
@@ -169,7 +167,8 @@ def _obstacle_in_page(answer: Answer) -> Obstacle | None:
 
 
 def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
-    header = _header_in(answer.response, _SERVICE_ERRORS)
+    """Return None only if the site may have sent the answer, and no header tells of an error."""
+    header = _first_header(answer.response, _SERVICE_ERRORS)
     location = answer.response.headers.get("Location")
     if location is not None and _leads_to_itself(location.decode("latin-1"), url):
         what = f"{_SERVICE} redirected to itself"
@@ -181,10 +180,14 @@ def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
 
 
 def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
+    """Return None for an answer with another status than 407, and without a header of the proxy."""
     response, header = answer.response, intermediary_error(answer.response, proxied=True)
-    if header is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
+    is_407 = response.status == _PROXY_AUTHENTICATION_REQUIRED
+    if header is None and not is_407:
         return None
-    advice = "see whether its credentials hold, and whether it lets the crawler through"
+    asks_credentials = is_407 or "Proxy-Authenticate" in response.headers
+    what = "its credentials hold" if asks_credentials else "it reaches the site"
+    advice = f"see whether {what}, and whether it lets the crawler through"
     return _obstacle("a proxy refused", response, proxy, advice, header)
 
 
@@ -229,11 +232,11 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:
-    """Return the header with which a service or proxy reports an error; None if there is none."""
-    header = _header_in(response, _SERVICE_ERRORS)
+    """Return ``name: value`` of the header by which a service or proxy reports an error, or None."""
+    header = _first_header(response, _SERVICE_ERRORS)
     # Proxies can't add headers inside an https tunnel: there, all headers come from the origin.
     if header is None and proxied and response.url.startswith("http:"):
-        header = _proxy_header(response)
+        header = _proxy_error_header(response)
     return header
 
 
@@ -243,7 +246,7 @@ def _is_page(answer: Answer) -> bool:
 
 
 def _may_be_from_site(response: Response) -> bool:
-    # Proxies pass on these statuses, but don't send them themselves.
+    """Return whether the status is one that proxies pass on, but don't send themselves."""
     return response.status in {404, 410} or response.status // 100 in {2, 3}
 
 
@@ -271,22 +274,23 @@ def _printable_host(url: str | None) -> str:
     return host if _HOST(host) else "…"
 
 
-def _proxy_header(response: Response) -> str | None:
-    header = _header_in(response, ("X-Squid-Error",))
+def _proxy_error_header(response: Response) -> str | None:
+    """Return ``name: value`` of a header of the proxy; ``Via`` if the status may be an error."""
+    header = _first_header(response, ("X-Squid-Error",))
     if header is not None:
         return header
     if any(map(_PROXY_STATUS_ERROR.search, response.headers.getlist("Proxy-Status"))):
-        return _header_in(response, ("Proxy-Status",))
+        return _first_header(response, ("Proxy-Status",))
     if "Proxy-Authenticate" in response.headers:
-        return _header_in(response, ("Proxy-Authenticate",))
-    # The origin may have sent this status through the proxy. This can't be distinguished from an
-    # error of the proxy, so nothing is allowed.
+        return _first_header(response, ("Proxy-Authenticate",))
+    # The origin may have sent this status through the proxy, but it may also be the proxy's.
     if not _may_be_from_site(response):
-        return _header_in(response, ("Via",))
+        return _first_header(response, ("Via",))
     return None
 
 
-def _header_in(response: Response, names: tuple[str, ...]) -> str | None:
+def _first_header(response: Response, names: tuple[str, ...]) -> str | None:
+    """Return ``name: value`` of the first of ``names`` that ``response`` has."""
     for name in names:
         value = response.headers.get(name)
         if value is not None:

@@ -41,7 +41,6 @@ class Transfer:
     handler: str | None = None
     """The name of the download handler; None if it is one of Scrapy's."""
     received: int = 0
-    """Number of bytes received so far."""
     cut: bool = False
     """Whether the download was stopped because the response was too large."""
     sent: bool = False
@@ -54,8 +53,8 @@ class Transfer:
     """The URL to which the request was sent if a middleware has changed it, for example to the URL
     of an API; None if it wasn't changed."""
 
-    def store_proxy_and_url(self, request: Request) -> None:
-        """Store the proxy and the URL of ``request``, which the downloader gets next."""
+    def mark_as_sent(self, request: Request) -> None:
+        """Store that ``request`` goes to the downloader now, and by which proxy and URL."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None

@@ -192,7 +192,7 @@ async def async_boom(*args, **kwargs):
         (RobotsTxt, "parse", boom),
         (RobotsTxt, "rules_for", boom),
         (Fetcher, "fetch", async_boom),
-        (Fetcher, "_follow", async_boom),
+        (Fetcher, "_follow_redirects", async_boom),
         (MemoryStore, "claim", async_boom),
         ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),

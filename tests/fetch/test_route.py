@@ -455,7 +455,7 @@ def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
     obstacle = obstacle_in_answer(proxied(503, TUNNELLED, Zyte_Error="x" * 999))
     assert obstacle.what == "a proxy refused"
     assert obstacle.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
-    assert obstacle_in_answer(proxied(407, TUNNELLED)) is not None
+    assert "credentials" in obstacle_in_answer(proxied(407, TUNNELLED)).advice
 
 
 SEEN = FetchError | DecodingError
@@ -478,15 +478,15 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     transfer = Transfer(9, same_origin=True, url=URL)
     assert obstacle_in_error(error, "it", None) is None
     assert (obstacle_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
-    transfer.store_proxy_and_url(Request(URL))
+    transfer.mark_as_sent(Request(URL))
     assert obstacle_in_error(error, "it", transfer) is None
-    transfer.store_proxy_and_url(Request(URL, meta={"proxy": "http://me:word@p:1/?key=k"}))
+    transfer.mark_as_sent(Request(URL, meta={"proxy": "http://me:word@p:1/?key=k"}))
     through = obstacle_in_error(error, "it", transfer)
     if isinstance(error, SEEN):
         assert through is None
         return
     assert str(through) == "a proxy gave no answer (p:1: it)"
-    transfer.store_proxy_and_url(Request("http://api/?url=a&key=k"))
+    transfer.mark_as_sent(Request("http://api/?url=a&key=k"))
     assert str(obstacle_in_error(error, "it", transfer)) == (
         "a service that was asked in the site's place gave no answer (api: it)"
     )
@@ -502,7 +502,7 @@ def test_any_other_error_is_not_the_origins(error):
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
     transfer = Transfer(9, same_origin=True, url=URL, handler="api.Handler")
-    transfer.store_proxy_and_url(Request(URL))
+    transfer.mark_as_sent(Request(URL))
     assert obstacle_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
     assert obstacle_in_error(ConnectionRefusedError(), "it", transfer) is None
 
@@ -593,7 +593,9 @@ async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 405, 408, 429, 451, 500])
 @pytest.mark.parametrize("header", ["Via", "Proxy_Authenticate"])
 def test_what_a_proxy_says_of_itself_is_not_the_origins(status, header):
-    assert obstacle_in_answer(proxied(status, **{header: "1.1 p"})).what == "a proxy refused"
+    obstacle = obstacle_in_answer(proxied(status, **{header: "1.1 p"}))
+    assert obstacle.what == "a proxy refused"
+    assert ("credentials" in obstacle.advice) == (header == "Proxy_Authenticate")
 
 
 of_service = partial(answered, url=API, route={"rewritten": API})
