@@ -25,7 +25,6 @@ class BoundedCache(Generic[K, V]):
         self._max_entries = max_entries
         self.max_bytes = max_bytes
         self.evicted: int = 0
-        """Number of evicted values."""
         self._bytes = 0
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
@@ -64,13 +63,11 @@ class BoundedCache(Generic[K, V]):
             self.evicted += 1
 
     def discard(self, key: K) -> None:
-        """Remove ``key`` and its value, if the mapping has it."""
         found = self._values.pop(key, None)
         if found is not None:
             self._bytes -= found[1]
 
     def clear(self) -> None:
-        """Remove all keys and values."""
         self._values.clear()
         self._bytes = 0
 
@@ -102,7 +99,6 @@ class ExpiringDict(dict[K, V]):
         self._is_over = is_over
 
     def put(self, key: K, value: V) -> V:
-        """Set the value of ``key``, and return it."""
         if key not in self and len(self) >= self._search_at:
             for over in [name for name, each in self.items() if self._is_over(each)]:
                 del self[over]

@@ -151,11 +151,9 @@ class Job:
     """A call to be made in another thread, and its result."""
 
     func: Callable[..., Any]
-    """The function to call in the other thread."""
     post: Callable[[Callable[[], None]], object]
     """Calls a function in the thread that created the job. May be called in any thread."""
     last: bool = False
-    """Whether the worker thread ends with this job."""
     result: Any = None
     error: Exception | None = None
     done: Promise[Any] = field(default_factory=Promise)
@@ -208,11 +206,11 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
 
 
 class Workers:
-    """Daemon threads for blocking calls.
+    """A fixed number of daemon threads for blocking calls.
 
     The thread pools of the event loop and the reactor are not used: host names are resolved in
-    them, and a store that hangs would block this for the whole crawl. The threads start with the
-    first call. A thread calls ``run`` with at most ``batch`` waiting jobs.
+    them, and a store that hangs would block this for the whole crawl. All threads start with the
+    first call, also after ``stop``. A thread calls ``run`` with at most ``batch`` waiting jobs.
     """
 
     def __init__(
@@ -260,6 +258,7 @@ class Workers:
             await job.done
 
     def _work(self, queue: SimpleQueue[Job]) -> None:
+        """Run the jobs of ``queue`` until its last one, without those nobody waits for."""
         while True:
             jobs = [queue.get()]
             with suppress(Empty):

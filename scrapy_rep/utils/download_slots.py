@@ -24,7 +24,6 @@ NEEDED: Final = {
 }
 """Private attributes of Scrapy's downloader that this module needs, and why."""
 _NEEDED_OF_SLOT: Final = ("active", "close", "delay")
-"""Attributes of download slots that this module needs."""
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:

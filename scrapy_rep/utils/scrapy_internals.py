@@ -1,9 +1,8 @@
 """All uses of private attributes of Scrapy's engine and requests.
 
 Private attributes of download slots are used in ``download_slots``. Another version of Scrapy may
-lack some attributes. RobotsAwarePriorityQueue is used only if ``missing`` returns None.
-``has_only_downloads_with`` needs the attributes. All other functions of this module work without
-them.
+lack some attributes: RobotsAwarePriorityQueue is used only if ``describe_missing_attribute`` finds
+none. ``has_only_downloads_with`` needs them. All other functions of this module work without them.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def requests_in_progress(crawler: Crawler) -> set[Request]:
 
 
 def wake_engine(crawler: Crawler) -> None:
-    """Make the engine get requests from the scheduler soon.
+    """Make the engine get requests from the scheduler soon, unless it closes.
 
     The engine does so when a request ends or is scheduled, and every five seconds. This function is
     called when a robots.txt has become known, or another wait has ended.
@@ -178,12 +177,10 @@ class ClosingWatch:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
-        """Start the checks."""
         self._loop = create_looping_call(self._watch)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
-        """Stop the checks."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
         self._loop = None

@@ -28,7 +28,6 @@ class FileFormat(NamedTuple):
     """The migrations. The first one makes the schema in an empty file; each of the others changes
     a version to the next one. Versions before the oldest of them are not read."""
     auto_vacuum: str = "NONE"
-    """``PRAGMA auto_vacuum`` of a new file."""
 
 
 class FileError(Exception):

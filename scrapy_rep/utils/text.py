@@ -29,7 +29,7 @@ def printable_request(request: Request) -> str:
 
 
 def printable_url(response: Response | None) -> str:
-    """Return the URL of a page for a log line, without credentials, in ASCII."""
+    """Return the URL of a page in quotes for a log line, without credentials, in ASCII."""
     return ascii(None if response is None else without_credentials(response.url))
 
 
