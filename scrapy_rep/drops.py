@@ -48,7 +48,6 @@ class Tally:
 
     def __init__(self) -> None:
         self.total: int = 0
-        """Number of all requests."""
         self._counts: dict[Hashable, int] = {}
         self._texts: dict[Hashable, str] = {}
 
@@ -102,7 +101,6 @@ class Drops:
         self._is_interactive = options.interactive
         self._dry_run = options.dry_run
         self.announcer = announcer
-        """Sends the signals of the crawl."""
         self.causes: Causes = Causes()
         """The causes of drops; in a dry run, of the requests that would be dropped."""
         self._links = Causes()
@@ -121,10 +119,10 @@ class Drops:
     ) -> None:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
-        The first drop of each cause is logged at INFO, other drops at DEBUG. In a dry run, the
-        request is sent, and the log shows that it would be dropped. If nofollow is the reason,
-        ``page`` is the URL of the page with nofollow. If usage preferences are the reason,
-        ``usage`` is the judgement about them.
+        The verdict is written to its meta. The first drop of each cause is logged at INFO, other
+        drops at DEBUG. In a dry run, the request is sent, and the log shows that it would be
+        dropped. If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
+        preferences are the reason, ``usage`` is the judgement about them.
         """
         total, by_reason = _DRY_RUN_COUNTS if self._dry_run else _COUNTS
         stats.count(self._crawler, total)

@@ -36,9 +36,7 @@ class Override:
     host: str
     """A host name; or ``.`` and a domain, which means the domain and all its subdomains."""
     policy: str
-    """One of POLICIES."""
     reason: str
-    """The reason for the entry, as written by the user."""
     until: float | None = None
     """The time at which the entry expires, in seconds since the epoch; None if it doesn't."""
     path: str | None = None
@@ -182,6 +180,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
 
 
 def _parse_json(text: str) -> Any:
+    """Return the value of ``text``, [] if that is empty. Raises TypeError, perhaps with a hint."""
     try:
         return json.loads(text) if text.strip() else []
     except ValueError as error:
@@ -217,6 +216,7 @@ def _parse_entry(entry: Any) -> Override:
 
 
 def _parse_host(value: Any) -> str:
+    """Return the host in the form of ``Origin.host``, with a dot before a domain."""
     if isinstance(value, str) and "*" in value:
         raise ValueError("'host' takes no '*': '.example.com' is that host and all its subdomains")
     if isinstance(value, str):
@@ -240,6 +240,7 @@ def _parse_path(value: Any) -> str:
 
 
 def _parse_tokens(value: Any) -> tuple[str, ...]:
+    """Return the product tokens; a whole User-Agent, or a text with blanks, may have several."""
     values = [value] if isinstance(value, str) else value
     if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
         tokens = tokens_of_setting(values)
@@ -249,6 +250,7 @@ def _parse_tokens(value: Any) -> tuple[str, ...]:
 
 
 def _parse_until(value: Any) -> float | None:
+    """Return seconds since the epoch, in UTC; for a date without a time, the end of the day."""
     if value is None:
         return None
     try:
@@ -256,7 +258,7 @@ def _parse_until(value: Any) -> float | None:
             is_date = len(value) == len("2026-12-31")
             value = date.fromisoformat(value) if is_date else _parse_time(value)
         if isinstance(value, date) and not isinstance(value, datetime):
-            # The entry applies until the end of that day, in UTC. There is no day after date.max.
+            # There is no day after date.max.
             end = min(value, date.max - timedelta(days=1)) + timedelta(days=1)
             value = datetime.combine(end, time(), timezone.utc)
         if isinstance(value, datetime):

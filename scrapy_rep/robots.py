@@ -81,8 +81,8 @@ class Robots:
     async def verdict(self, page: str | Request) -> Verdict:
         """Return the verdict on ``page``. Its robots.txt is fetched if necessary.
 
-        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError if the crawl
-        closes before robots.txt is known.
+        Raises ValueError if the URL can't have a robots.txt, CrawlClosingError if the crawl closes
+        before robots.txt is known, and LookupError if there is no verdict after the lookup.
         """
         verdict, _ = await self.decide(page)
         return verdict
@@ -111,6 +111,7 @@ class Robots:
         return self.decider.usage_of(decision)
 
     def _known(self, request: Request) -> Decision:
+        """Return the known decision. Raises ValueError if the URL can't have a robots.txt."""
         decision = self.decider.known_decision(request)
         if decision is None or decision.origin is None:
             origin_of(request.url)

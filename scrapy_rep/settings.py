@@ -249,7 +249,6 @@ class Options:
 
     @property
     def store_config(self) -> registry.StoreConfig:
-        """The options of the store."""
         names = registry.StoreConfig._fields
         return registry.StoreConfig(*(getattr(self, name) for name in names))
 

@@ -68,7 +68,7 @@ def as_meta(verdict: Verdict) -> dict[str, Any]:
 
 
 class Announcer:
-    """Sends the signals of :mod:`scrapy_rep.signals` for one crawl."""
+    """Sends the signals of one crawl, and writes verdicts to the meta of requests."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -96,7 +96,8 @@ class Announcer:
         """Send the signals of a lookup that ended with ``record``.
 
         ``previous`` is the record that was stored before. It is ``record`` itself if that was found
-        in the store, and nothing was fetched.
+        in the store, and nothing was fetched. ``robotstxt_changed`` is sent only if two known files
+        differ.
         """
         what = {"origin": record.file.origin, "request": request}
         if not record.file.is_robotstxt:

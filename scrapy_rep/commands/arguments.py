@@ -49,7 +49,7 @@ class Subcommand(NamedTuple):
     """Returns the exit status."""
 
 
-def _tokens(text: str) -> str:
+def _check_tokens(text: str) -> str:
     with suppress(ValueError):
         if tokens_of_setting(text):
             return text
@@ -67,13 +67,13 @@ def seconds(text: str) -> float:
 AGENT: Final = Option(
     "--agent",
     metavar="TOKEN",
-    type=_tokens,
+    type=_check_tokens,
     help="product token or User-Agent of the crawler, instead of that of the settings",
 )
 OTHER_AGENT: Final = Option(
     "--other-agent",
     metavar="TOKEN",
-    type=_tokens,
+    type=_check_tokens,
     help="also show what changes for this product token or User-Agent",
 )
 FILE: Final = Option(
@@ -130,7 +130,7 @@ def invalid_url_text(url: str, error: ValueError, hint: str | None = None) -> st
 
 
 def hint_for(text: str) -> str:
-    """Return what may be meant by ``text``, one of several URLs, for the end of a message."""
+    """Return a clause for the end of a message: what may be meant by ``text``, one of the URLs."""
     # The name of a file may look like that of a host.
     with suppress(OSError, ValueError):
         if Path(text).is_file():
@@ -139,7 +139,7 @@ def hint_for(text: str) -> str:
 
 
 def scheme_hint(text: str) -> str:
-    """Return ``text`` with a scheme, for the end of a message, if it may be a URL without one."""
+    """Return ``; did you mean …?`` if ``text`` may be a URL without a scheme; else nothing."""
     try:
         origin = origin_of(f"https://{text}")
     except ValueError:

@@ -53,7 +53,6 @@ class _Explained:
     usage: Usage
     """The usage preferences from REP_USAGE_SOURCES."""
     started: float
-    """When the command began, in seconds since the epoch."""
     back_off: float | None = None
     """When the pause of the host (after 429 or 503) ends, in seconds since the epoch; None if it
     has no pause."""

@@ -33,11 +33,13 @@ class _Pages:
     delay: float = 0.0
     """Seconds between two of them."""
     delay_from: str = ""
-    """What sets the delay."""
 
 
 class Forecast:
-    """Counts URLs by decision. Its memory grows with the number of origins, not of URLs."""
+    """Counts URLs by decision. Its memory grows with the number of origins, not of URLs.
+
+    URLs that usage preferences refuse are counted as refused, also if they are allowed.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -47,7 +49,7 @@ class Forecast:
         self._outages: dict[Origin, Verdict] = {}
 
     def add(self, decision: Decision, slot: str, delay: float, delay_from: str) -> None:
-        """Count a page. Its download slot is ``slot``, with ``delay`` seconds between requests."""
+        """Count a page, if it has a verdict; ``delay`` is the seconds between two of its slot."""
         verdict, origin = decision.verdict, decision.origin
         if verdict is None or origin is None:
             return
@@ -90,6 +92,7 @@ class Forecast:
         return {"origin": str(origin), "urls": urls, "cause": cause, "next_try": values["next_try"]}
 
     def _seconds_of(self, origins: dict[Origin, _Pages]) -> float:
+        """Return the least duration of the pages of a download slot: no delay follows the last."""
         delay = max(pages.delay for pages in origins.values())
         return round(sum(pages.count * pages.delay for pages in origins.values()) - delay, 3)
 

@@ -54,7 +54,6 @@ from scrapy_rep.utils.text import printable_request
 logger: Final = LimitedLogger(__name__)
 
 _AT_A_TIME: Final = 500
-"""Number of URLs that are read at a time."""
 _MAX_LINE: Final = 100_000
 """Maximum size of a line in bytes. The rest of a longer line counts as another line."""
 _MOST_WAITING: Final = 5_000
@@ -104,7 +103,7 @@ def _urls_of(stream: BinaryIO) -> Iterator[str]:
 
 
 def _number_of_urls(path: str | None) -> int | None:
-    """Return the number of URLs in a file; None if nobody sees it, or if it is no regular file."""
+    """Return the number of URLs in a regular file, if a terminal shows the progress; else None."""
     if path is None:
         return 0
     if path == "-" or not sys.stderr.isatty() or not Path(path).is_file():
@@ -158,9 +157,9 @@ class _Plan:
             await self._wait_until_counted()
 
     async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
-        """Count a URL, at once or when its robots.txt is known.
+        """Count a URL at once, or later if its robots.txt isn't known. Warn if it is not valid.
 
-        Raises CrawlClosingError if the crawl is closing.
+        Waits while too many URLs wait. Raises CrawlClosingError if the crawl is closing.
         """
         if self._closing:
             raise CrawlClosingError
@@ -191,13 +190,14 @@ class _Plan:
             deferred_from_coro(self._count_waiting(origin))
 
     def _has_verdicts(self, decision: Decision) -> bool:
+        """Return whether there is a verdict, and one for the tokens of ``--other-agent``."""
         verdict, entry = decision.verdict, decision.entry
         if verdict is None or not self._tokens or entry is None:
             return verdict is not None
         return entry.verdict(decision.target, self._tokens) is not None
 
     async def _count_waiting(self, origin: Origin) -> None:
-        """Count all URLs that wait for the robots.txt of ``origin``."""
+        """Count the URLs that wait for the robots.txt of ``origin``; an error is only logged."""
         requests = self._waiting[origin]
         for request in requests:  # ``_add_url`` may append further requests during the loop
             try:
@@ -246,6 +246,7 @@ class _Plan:
         forecast.add(decision, slot, delay, delay_from)
 
     async def _read(self, sitemaps: Sitemaps, origins: Iterator[Origin]) -> None:
+        """Count the URLs in the sitemaps of ``origins``, an iterator that other tasks read, too."""
         for origin in origins:
             if named := await self._robots.sitemaps(origin.robotstxt_url):
                 async for url in sitemaps.urls(named, origin.robotstxt_url):

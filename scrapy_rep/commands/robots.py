@@ -61,11 +61,9 @@ class Command(ScrapyCommand):
     """``scrapy robots``."""
 
     def syntax(self) -> str:
-        """Return the subcommands and their arguments, for the usage line."""
         return f"[options] {' | '.join(f'{s.name} {s.arguments}' for s in _SUBCOMMANDS.values())}"
 
     def short_desc(self) -> str:
-        """Return the description for the list of commands."""
         return "Check URLs against robots.txt, and explain the result"
 
     def long_desc(self) -> str:
@@ -78,7 +76,6 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of all subcommands to ``parser``."""
         super().add_options(parser)
         for flag, option in _OPTIONS.items():
             names = _names_with(flag)
@@ -151,6 +148,7 @@ def _log_store_warnings() -> None:
 
 
 def _replace_settings(settings: BaseSettings) -> None:
+    """Set _QUIET, with a message for each option of the command line that has no effect."""
     for name, value in _QUIET.items():
         is_given = settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
         if is_given and str(settings[name]) != str(value):
@@ -159,7 +157,7 @@ def _replace_settings(settings: BaseSettings) -> None:
 
 
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
-    """Return the subcommand in ``args``. Raises UsageError if an option does not belong to it."""
+    """Return the subcommand in ``args``. Raises UsageError without one, or for other options."""
     for arg in args:
         if arg.startswith("-") and arg != "-":
             raise usage_error(f"unknown option: {arg}{_hint(closest(arg, list(_OPTIONS), 0.85))}")

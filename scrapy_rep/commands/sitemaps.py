@@ -23,9 +23,7 @@ _MAX_DEPTH: Final = 3
 _MAX_BYTES: Final = 50 * 2**20
 """Maximum size of an unpacked sitemap in bytes, as in the sitemaps protocol."""
 _MAX_SITEMAPS: Final = 1_000
-"""Maximum number of sitemaps of an origin."""
 _MAX_URLS: Final = 1_000_000
-"""Maximum number of URLs in the sitemaps of an origin."""
 
 
 class Sitemaps:
@@ -87,6 +85,7 @@ class Sitemaps:
                 yield absolute
 
     async def _fetch(self, url: str) -> Sitemap | None:
+        """Return a sitemap; None after an error, of which it warns."""
         try:
             meta = {"download_maxsize": _MAX_BYTES, "download_warnsize": 0}
             request = Request(url, callback=NO_CALLBACK, meta=meta)

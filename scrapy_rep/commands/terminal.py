@@ -32,7 +32,6 @@ _WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
-"""Width of the progress bar in characters."""
 _INTERVAL: Final = 0.1
 """Minimum number of seconds between two changes of the progress."""
 
@@ -68,7 +67,7 @@ class Progress:
     """
 
     def __init__(self, total: int | None) -> None:
-        """``total`` is the number of URLs, None if it is not known."""
+        """``total`` is the number of URLs, None if it is not known; 1 shows no progress."""
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
         self._start = monotonic()
@@ -82,7 +81,7 @@ class Progress:
             self._drawn = -math.inf
 
     def update(self, done: int) -> None:
-        """Show that ``done`` URLs are done."""
+        """Show that ``done`` URLs are done; if these are all, remove the line."""
         now = monotonic()
         if done == self._total:
             self.clear()

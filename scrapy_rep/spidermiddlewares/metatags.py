@@ -80,6 +80,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         return self._mark_item(item, response, ITEM_FIELD, True)
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
+        """Return the tags of a page. If they can't be read, or are too many, both apply."""
         elements = self._meta_elements(response)
         if elements is None:
             return UNREADABLE
