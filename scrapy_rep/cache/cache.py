@@ -131,7 +131,7 @@ class Cache:
 
         ``entry`` has the rules in the robots.txt of ``origin``. If these disallow tdmrep.json, the
         file is not fetched, and what it reserves is unknown. It is also unknown, until the next
-        try, if the file is unreachable.
+        try, if the file is unreachable. ``entry`` keeps the validity of the tdmrep.json.
         """
         if origin is None or origin.scheme == "ftp":
             return _NO_TDMREP
@@ -168,7 +168,7 @@ class Cache:
         self._lookups.join_or_start(origin, tokens, page, pass_entry)
 
     def _with_rules(self, origin: Origin, tokens: Tokens, found: _LookupResult) -> Entry:
-        """Return the entry of a lookup, which may have been that for other product tokens."""
+        """Return the entry of a lookup. If that was for other tokens, add the rules for these."""
         if found.robots is not None and not found.entry.has_rules_for(tokens):
             self._put(origin, found.entry, tokens, found.robots)
         return found.entry
@@ -221,6 +221,7 @@ class Cache:
     async def _look_up(
         self, origin: Origin, tokens: Tokens, page: Request, permit: Permit | None
     ) -> _LookupResult:
+        """Return the result of a lookup. After an error, which is logged, all is disallowed."""
         try:
             asked = self._time()
             record = await self._records.find(SiteFile(origin), page, permit)
@@ -250,7 +251,7 @@ class Cache:
         self._tdmrep.put(origin, entry, entry.rules.nbytes)
 
     def _count_memory_miss(self) -> None:
-        """Count a lookup of an origin whose entry was evicted from memory."""
+        """Count a lookup of an origin whose entry was evicted; the thousandth is logged."""
         self._records.count(stats.MEMORY_MISSES)
         self._returns += 1
         if self._returns == _MANY_RETURNS:
@@ -277,7 +278,10 @@ class Cache:
     def put_record(
         self, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
-        """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules."""
+        """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules.
+
+        After a failure on the route, the entry is only for this crawl.
+        """
         access = self._policy.access(record, self._time())
         entry = self._entries.get(origin)
         if entry is None or not entry.is_from(access):

@@ -56,7 +56,7 @@ class Validity:
 
 
 class TdmEntry(Validity):
-    """The rules in the tdmrep.json of an origin."""
+    """The rules of a tdmrep.json: none after 404 or 410, unknown if it could not be fetched."""
 
     __slots__ = ("rules",)
 
@@ -127,12 +127,10 @@ class Entry(Validity):
 
     @property
     def nbytes(self) -> int:
-        """Approximate size in memory, in bytes."""
         usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())
         return _ENTRY_BYTES + usage + sum(rules.nbytes for rules in self._rules.values())
 
     def has_rules_for(self, tokens: Tokens) -> bool:
-        """Return whether the entry has the rules for ``tokens``."""
         return tokens in self._rules
 
     def add_rules(

@@ -94,6 +94,7 @@ class LookupLog:
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
+        """Log ``line``; above DEBUG, the file is also remembered as unreachable."""
         logger.log(level, line, record.file, *what, extra=self._extra)
         if level > logging.DEBUG and record.unreachable_since is not None:
             self._down.put(record.file, record.unreachable_since)

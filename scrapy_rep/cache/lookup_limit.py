@@ -20,7 +20,6 @@ if sys.platform != "win32":
     import resource
 
 _SLOW: Final = 1.0
-"""Seconds after which a lookup is slow."""
 
 
 class Permit:
@@ -46,12 +45,12 @@ class Permit:
 
 
 class LookupLimit:
-    """A semaphore with ``permits`` permits. The lookup that has waited longest gets a free one."""
+    """A semaphore with ``permits`` permits, in the order of calls; slow lookups pass theirs on."""
 
     def __init__(self, permits: int, clock: Clock) -> None:
         self._free = permits
         self._clock = clock
-        self._max_slow = _open_files() / 2
+        self._max_slow = _max_open_files() / 2
         self._waiting: deque[Promise[None]] = deque()
         self._held: deque[Permit] = deque()
         """Permits in the order in which their lookups become slow, also released ones."""
@@ -67,14 +66,12 @@ class LookupLimit:
         return self._free > 0
 
     def take(self) -> Permit | None:
-        """Return a permit, or None if none is free."""
         if not self._free:
             return None
         self._free -= 1
-        return self._permit()
+        return self._make_permit()
 
     async def acquire(self) -> Permit:
-        """Wait until there is a free permit, and return it."""
         permit = self.take()
         if permit is not None:
             return permit
@@ -87,7 +84,7 @@ class LookupLimit:
             if turn.has_result:
                 self.pass_on()
             raise
-        return self._permit()
+        return self._make_permit()
 
     def pass_on(self) -> None:
         """Pass a permit to the next lookup that waits; if none waits, the permit is free."""
@@ -99,16 +96,16 @@ class LookupLimit:
         self._free += 1
         self.on_room()
 
-    def _permit(self) -> Permit:
+    def _make_permit(self) -> Permit:
         permit = Permit(self, self._clock.monotonic() + _SLOW)
         self._held.append(permit)
         if not self._has_timer:
             self._has_timer = True
-            self._clock.call_later(_SLOW, self._find_slow)
+            self._clock.call_later(_SLOW, self._pass_on_slow)
         return permit
 
-    def _find_slow(self) -> None:
-        """Pass on the permits of lookups that have become slow. One timer is set for all."""
+    def _pass_on_slow(self) -> None:
+        """Pass on the permits of slow lookups, at most ``_max_slow``. One timer is set for all."""
         # Event loops may fire a timer slightly early.
         now = max(self._clock.monotonic(), self._held[0].due)
         while self._held and (self._held[0].due <= now or not self._held[0].is_held):
@@ -122,10 +119,10 @@ class LookupLimit:
         self._has_timer = bool(self._held)
         if self._has_timer:
             left = self._held[0].due - now
-            self._clock.call_later(left if left > 0 else _SLOW, self._find_slow)
+            self._clock.call_later(left if left > 0 else _SLOW, self._pass_on_slow)
 
 
-def _open_files() -> float:
+def _max_open_files() -> float:
     """Return how many files this process may open."""
     if sys.platform == "win32":
         return 1_024

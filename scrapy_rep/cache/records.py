@@ -68,7 +68,6 @@ class Records:
     count: Callable[[str], None] = lambda _: None
     """Called with the name of a stat to increase."""
     spider: Spider | None = None
-    """The spider of the crawl, for the log."""
 
     def __post_init__(self) -> None:
         self._claims = 0
@@ -85,7 +84,8 @@ class Records:
     async def find(self, file: SiteFile, page: Request, permit: Permit | None) -> Record:
         """Return a valid record of ``file``: from the store, from memory, or after a fetch.
 
-        ``page`` is the request that waits for the record. ``permit`` is None if none was free.
+        ``page`` is the request that waits for the record. ``permit`` is None if none was free. What
+        was fetched, or found in the store, is logged and passed to ``send_record``.
         """
         self._claims += 1
         holder = f"{self.name}-{self._claims}"
@@ -168,7 +168,7 @@ class Records:
     async def _claim(
         self, file: SiteFile, holder: str, *, if_new: bool = False
     ) -> tuple[bool, RecordAndLease]:
-        """Claim the lease of ``file``; return whether ``holder`` has it, and what was found."""
+        """Claim the lease of ``file``; return whether ``holder`` has it, also if the store fails."""
         key, seconds = file.key, self.lease
         try:
             found = await self.store.claim(key, holder, seconds, if_new=if_new)
@@ -196,6 +196,7 @@ class Records:
         return True
 
     async def _fetch(self, file: SiteFile, previous: Record | None, page: Request) -> Record:
+        """Fetch ``file``; log the record, pass it to ``send_record`` and return it."""
         outcome = await self.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # The record of an earlier failure on the route is in memory only.

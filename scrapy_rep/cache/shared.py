@@ -29,7 +29,6 @@ class Shared:
         self._users: set[object] = set()
 
     def add_user(self, user: object) -> None:
-        """Add ``user``, unless it has been added already."""
         self._users.add(user)
 
     async def remove_user(self, user: object) -> None:

@@ -48,7 +48,6 @@ class Decision(NamedTuple):
     target: str
     """Path and query of the URL in canonical form; of several spellings, the one that decided."""
     tokens: Tokens
-    """The product tokens of the request."""
     verdict: Verdict | None
     """None if a lookup of robots.txt or tdmrep.json is needed."""
     entry: Entry | None = None
@@ -80,7 +79,6 @@ class Decider:
         self._spellings = Spellings(crawler.settings)
         self.tokens: ProductTokens = ProductTokens.of_crawl(crawler, options)
         self.usage: UsageJudge = UsageJudge.of_crawl(crawler, options)
-        """Compares usage preferences with the purposes of requests."""
         self._has_purposes = bool(self.usage.purposes)
 
     def known_decision(self, request: Request) -> Decision | None:
@@ -204,7 +202,7 @@ class Decider:
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
         """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.
 
-        Without the rules of robots.txt for the request, its need is not known.
+        Without the rules of robots.txt for the request, its need is not known: it returns False.
 
         ``head`` returns this request, or raises LookupError if there is none.
         """
@@ -240,7 +238,6 @@ class Decider:
         return tokens == (named or self.tokens.of_sent_request(request))
 
     def override_of(self, origin: Origin) -> Override | None:
-        """Return the override that applies to ``origin``; None if there is none."""
         return self._overrides.of_host(origin.host) if self._has_overrides else None
 
     def needs_robotstxt(self, origin: Origin) -> bool:

@@ -63,6 +63,7 @@ def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
 
 
 def _handler_of(scheme: str, cls: Any) -> Handler:
+    """Return a known handler if ``cls`` sends as a class of Scrapy's; else one with all ways."""
     for base in getattr(cls, "__mro__", ()):
         # Classes are found by name, as modules of unused handlers may import missing packages.
         sends = _SHIPPED.get(base.__name__)

@@ -32,11 +32,10 @@ class ProductTokens:
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> ProductTokens:
-        """Return the instance of a crawl."""
         return get_or_add_part(crawler, cls, lambda: cls(crawler, options))
 
     def of_request(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens of ``request``, the most specific first; there may be none."""
+        """Return the tokens of ``request``; without a User-Agent, those of the default header."""
         if self._configured is not None:
             return self._configured
         if user_agents_of(request) is None:
@@ -65,10 +64,10 @@ class ProductTokens:
         if self._configured is not None:
             return self._configured
         if self._default is None:
-            self._default = tokens_of_header(self._user_agent())
+            self._default = tokens_of_header(self._default_user_agent())
         return self._default
 
-    def _user_agent(self) -> str | bytes:
+    def _default_user_agent(self) -> str | bytes:
         # DefaultHeadersMiddleware (400) comes first. Then UserAgentMiddleware (500) sets the header
         # if there is none yet. It sets none if its value is empty.
         settings = self._crawler.settings

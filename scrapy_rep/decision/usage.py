@@ -32,7 +32,6 @@ class Judgement(NamedTuple):
 
     usage: Usage
     results: dict[str, Value]
-    """The result for each declared purpose."""
     refused: bool
     """Whether the use of the page is refused: the result for a purpose is ``disallow``, or it is
     ``unknown`` and REP_USAGE_UNKNOWN is ``disallow``."""
@@ -79,7 +78,6 @@ class UsageJudge:
         return usage.from_sources(self._sources)
 
     def judge(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
-        """Return the judgement of the preferences ``usage`` for these purposes."""
         usage = self.filter_sources(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
         return Judgement(usage, results, self.refuses(results))

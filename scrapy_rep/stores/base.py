@@ -45,7 +45,6 @@ class Lease(NamedTuple):
     holder: str
     """The name under which the worker has claimed the lease."""
     left: float
-    """Seconds until the lease ends."""
 
 
 class RecordAndLease(NamedTuple):

@@ -33,7 +33,6 @@ T = TypeVar("T")
 _PAUSE: Final = 1.0
 """Seconds without a call of the store after a failure; doubled with each further failure."""
 _PAUSE_MAX: Final = 30.0
-"""Maximum seconds without a call of the store."""
 _QUIET: Final = 600.0
 """Minimum seconds between two warnings about a store."""
 _GRACE: Final = 0.5
@@ -252,6 +251,7 @@ class GuardedStore:
         return result
 
     def _warn(self, error: Exception) -> None:
+        """Log ``error``: as a warning every ten minutes at most, else at DEBUG level."""
         self._logger.debug("%s: %s", self._name, error)
         if self._clock() < self._quiet_until:
             return

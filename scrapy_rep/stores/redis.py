@@ -30,7 +30,6 @@ T = TypeVar("T")
 _THREADS: Final = 4
 """Number of threads for calls of a cluster, which are not sent in pipelines."""
 _BATCH: Final = 100
-"""Maximum number of calls in one pipeline."""
 _PAGE: Final = 1_000
 """Number of keys that a step of SCAN examines. A step blocks the server for about 1 ms."""
 _MAX_HOLDER: Final = 200
@@ -107,7 +106,7 @@ class RedisStore:
 
     async def get(self, key: str) -> RecordAndLease:
         def get(pipeline: Any) -> Any:
-            self._get_record(key, pipeline)
+            self._queue_get_record(key, pipeline)
             lease = self._key("lease", key)
             pipeline.getrange(lease, 0, _MAX_HOLDER)
             pipeline.pttl(lease)
@@ -129,7 +128,7 @@ class RedisStore:
             names = self._key("lease", key), self._key("record", key)
             arguments = holder, milliseconds, int(longer), _MAX_HOLDER, int(if_new)
             pipeline.execute_command("EVAL", _CLAIM, 2, *names, *arguments)
-            self._get_record(key, pipeline)
+            self._queue_get_record(key, pipeline)
             if holder == PAUSE:
                 pipeline.execute_command("EVAL", _ADD_PAUSE, 1, self._pauses, key, milliseconds)
             return read
@@ -166,13 +165,13 @@ class RedisStore:
             key, data = self._key("record", record.file.key), record.encode()
             pipeline.set(key, data, px=self._max_age)
             if holder is not None:
-                self._release(record.file.key, holder, pipeline)
+                self._queue_release(record.file.key, holder, pipeline)
             return _raise_first_error
 
         await self._calls.call(put)
 
     async def release(self, key: str, holder: str) -> None:
-        await self._calls.call(partial(self._release, key, holder))
+        await self._calls.call(partial(self._queue_release, key, holder))
 
     async def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, unordered; a key may come twice while keys change."""
@@ -210,7 +209,6 @@ class RedisStore:
         return await self._workers.call(ping)
 
     async def close(self) -> None:
-        """Finish all calls, and close the connections."""
         for workers in (self._calls, self._claims, self._workers):
             await workers.stop()
         self._connector.close()
@@ -243,7 +241,7 @@ class RedisStore:
         with self._store_errors():
             return read(replies)
 
-    def _release(self, key: str, holder: str, pipeline: Any) -> Any:
+    def _queue_release(self, key: str, holder: str, pipeline: Any) -> Any:
         pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", key), holder)
         if holder == PAUSE:
             pipeline.zrem(self._pauses, key)
@@ -253,7 +251,7 @@ class RedisStore:
         # A cluster determines the node of a key by its part in braces.
         return f"{self._prefix}{kind}:{{{key}}}"
 
-    def _get_record(self, key: str, pipeline: Any) -> None:
+    def _queue_get_record(self, key: str, pipeline: Any) -> None:
         # Another program may have written a value of any size. One byte above the limit is enough
         # for Record.decode to refuse it.
         pipeline.getrange(self._key("record", key), 0, self._limit)

@@ -32,7 +32,6 @@ class StoreConfig(NamedTuple):
     """The options of a store. Their names are those of fields of ``Options``."""
 
     store: str
-    """The URI of REP_STORE."""
     store_prefix: str
     store_max_age: float
     """Seconds."""

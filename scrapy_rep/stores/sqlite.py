@@ -81,7 +81,6 @@ _PRUNE_AFTER: Final = 2_000
 _PRUNE_ROWS: Final = 2_000
 """Maximum number of records deleted in a transaction, so that other processes don't wait long."""
 _PAGE: Final = 1_000
-"""Number of keys read at a time."""
 _FREE_PAGES: Final = 2_000
 """Maximum number of free pages returned to the file system after a pruning."""
 
@@ -199,7 +198,6 @@ class SQLiteStore:
                 return pruned
 
     async def close(self) -> None:
-        """Finish all writes, and close the file."""
         await self._writer.stop()
         await self._reader.call(self._close)
         await self._reader.stop()
@@ -225,7 +223,7 @@ class SQLiteStore:
         deleted, if the last pruning was long ago or many were written.
         """
         try:
-            jobs = self._look(jobs)
+            jobs = self._end_needless_claims(jobs)
             if jobs:
                 self._writing.run(lambda connection: self._transact(connection, jobs))
         except Exception as error:  # noqa: BLE001 - raised where each job is awaited
@@ -237,8 +235,8 @@ class SQLiteStore:
             with suppress(StoreError):
                 self._writing.run(self._prune)
 
-    def _look(self, jobs: list[Job]) -> list[Job]:
-        """End those jobs that look for a record, if there is one; return the others.
+    def _end_needless_claims(self, jobs: list[Job]) -> list[Job]:
+        """End the claims that are made only without a record, if there is one; return the others.
 
         They only read for this, and so don't wait for other processes that write.
         """

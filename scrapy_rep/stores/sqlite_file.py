@@ -95,11 +95,11 @@ class Connection:
                 raise StoreError(f"{error}{advice}") from error
 
     def close(self) -> None:
-        """Close the connection, if it is open."""
         with self._lock:
             self._disconnect()
 
     def _call(self, func: Callable[[sqlite3.Connection], T]) -> T:
+        """Call ``func`` with the connection. Open it first, again if the file was replaced."""
         with file_errors():
             if self._connection is not None and self._file.identity() != self._identity:
                 self._disconnect()  # the file was removed, or deleted by another process
@@ -174,6 +174,7 @@ class DatabaseFile:
         self._logger.warning("%s is %s: it was deleted, and a new file is made", self._path, why)
 
     def _is_ours(self, *, was_open: bool) -> bool:
+        """Return whether the header has our application id; if it is destroyed, ``was_open``."""
         with self._path.open("rb") as file:
             header = file.read(_ID_AT + 4)
         if header.startswith(_HEADER):

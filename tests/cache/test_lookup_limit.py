@@ -118,7 +118,7 @@ async def test_pages_of_a_known_site_need_no_resolver_that_is_busy(web, monkeypa
 
 @pytest.mark.parametrize("files", [8, 10_000])
 async def test_slow_sites_take_half_of_the_files_at_most(web, monkeypatch, files):
-    monkeypatch.setattr(lookup_limit, "_open_files", lambda: files)
+    monkeypatch.setattr(lookup_limit, "_max_open_files", lambda: files)
     monkeypatch.setattr(lookup_limit, "_SLOW", 0.02)
     sites = held_sites(web, 12)
     # Those that are slow, and one that has a permit.
