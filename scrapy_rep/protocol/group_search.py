@@ -74,7 +74,6 @@ class Contents:
 
     @property
     def sitemaps(self) -> Iterator[bytes]:
-        """The values of all Sitemap lines."""
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:

@@ -96,6 +96,8 @@ def lint(body: bytes) -> Lint:
 
 
 class _Linter:
+    """Collects findings. Its methods for lines also return how the line is read, in words."""
+
     def __init__(self) -> None:
         self._lint = Lint()
         self._named = False

@@ -25,7 +25,7 @@ _directives: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The robots tags of a page for one crawler."""
+    """Whether the robots tags of a page for one crawler have ``noindex`` and ``nofollow``."""
 
     noindex: bool = False
     """Whether the page must not be indexed."""
@@ -111,6 +111,7 @@ def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
 
 
 def _tags_in(content: str, now: float) -> Tags:
+    """Return the tags in ``content``. An ``unavailable_after`` that is over is a ``noindex``."""
     tags = Tags()
     for directive in _directives(content):
         date, word = directive.group("date", "word")

@@ -177,6 +177,7 @@ class RobotsTxt:
         )
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
+        """Return the spans of the groups; those of ``_spans_of`` begin at the crawler's name."""
         name, _ = self._spans_of(tokens)
         return [
             span

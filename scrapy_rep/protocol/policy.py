@@ -177,6 +177,7 @@ class Policy:
         )
 
     def _retry_delay(self, outcome: Unreachable, tries: int, jitter: float) -> float:
+        """Return Retry-After, within the limits; else doubled delays, half as long after a 503."""
         evidence = outcome.evidence
         asked = retry_after(evidence.retry_after, evidence.at)
         if asked is not None:

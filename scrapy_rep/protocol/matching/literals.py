@@ -92,7 +92,6 @@ class Literals:
 
     @property
     def nbytes(self) -> int:
-        """Size in memory, in bytes."""
         parts = (self, self._words, self._links, self._tails, self.heads, self.begins, self._leaves)
         tails = chain(*(self._tails or {}).items())
         return sum(map(getsizeof, (*parts, *self._leaves, *self.begins, *tails)))

@@ -57,7 +57,6 @@ class GramIndex:
 
     @property
     def nbytes(self) -> int:
-        """Size in memory, in bytes."""
         parts = (self, self._index, self._few, self._lengths)
         entries = chain(self._index, self._index.values(), *self._index.values())
         return sum(map(getsizeof, chain(parts, entries)))

@@ -118,9 +118,10 @@ class RuleSet:
     def verdict_for(self, target: str, effort: Effort | None = None) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
 
-        *target* is canonical, as ``target_of`` returns it. The longest pattern that matches
-        decides, and of patterns of the same length an ``Allow``. *effort* is the budget of steps
-        that all spellings of a URL share. If it is used up, the target is disallowed.
+        *target* is canonical, as ``target_of`` returns it. ``/robots.txt`` is allowed. Otherwise
+        the longest pattern that matches decides, and of patterns of the same length an ``Allow``.
+        *effort* is the budget of steps that all spellings of a URL share, and is not spent without
+        an index. If it is used up, the target is disallowed.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT

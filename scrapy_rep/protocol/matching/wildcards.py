@@ -156,9 +156,9 @@ class Wildcards:
         else:
             effort.spend(len(self._parts) * len(target) * _LOOKED_FOR // _COMPARISONS)
             candidates = [number for number, part in enumerate(self._parts) if part in target]
-        return self._first_match(candidates, target, other, effort) if candidates else other
+        return self._best_match(candidates, target, other, effort) if candidates else other
 
-    def _first_match(
+    def _best_match(
         self, candidates: Sequence[int], target: str, other: Deciding | None, effort: Effort
     ) -> Deciding | None:
         best, least = other, precedence(other) if other else (0, 0, 0)
@@ -175,7 +175,6 @@ class Wildcards:
 
     @property
     def nbytes(self) -> int:
-        """Size in memory, in bytes."""
         parts = (self, self._words, self._leaves, self._parts, self.begins, self.parts)
         strings = (*self._leaves, *self._parts, *self.begins)
         index = self._index.nbytes if self._index else 0

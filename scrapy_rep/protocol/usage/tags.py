@@ -35,8 +35,8 @@ def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Stateme
 
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
+    """Return a statement for each tag; for all tags if the text is too long to be read."""
     if len(words) > MAX_TAG_TEXT:
-        # The text is not read, and may disallow any use.
         return statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), raw, None, place)
     # Some sites separate tags by blanks or semicolons, not by commas.
     found = set(_words_in(words.lower()))

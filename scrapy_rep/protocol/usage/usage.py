@@ -94,12 +94,12 @@ class Usage:
         return next((statement for statement in about if statement.value == DISALLOW), None)
 
     def _statements_about(self, purpose: str) -> list[Statement]:
+        """Return the statements for ``purpose``; TDMRep only of the last place that reserves."""
         last = max((PLACES.index(s.place) for s in self.statements if _reserves(s)), default=0)
         return [
             statement
             for statement in self.statements
             if purpose in MEANINGS.get((statement.source, statement.label), ())
-            # TDMRep: a reservation in a later place replaces those in earlier places.
             and (statement.source != TDMREP or PLACES.index(statement.place) == last)
         ]
 
