@@ -161,7 +161,7 @@ class Admission:
         )
 
     def terms(self, decision: Decision) -> dict[str, Any] | None:
-        """Return what each reason asks of an allowed request, for its ticket; None if nothing."""
+        """Return what each reason asks of an allowed request, or None; report a new delay."""
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return None
@@ -197,7 +197,7 @@ class Admission:
     ) -> Hold | None:
         """Return why ``request`` may not be sent now; None if it must be sent at once.
 
-        ``terms`` are those on its ticket.
+        If a reason asks for that, it has the lease of its host then. ``terms`` are on its ticket.
         """
         entry = self._cache.known_entry(origin)
         ask = Ask(origin, lambda: request, entry, self._decider, self.terms, on_wire=True)
@@ -220,6 +220,7 @@ class Admission:
         return hold
 
     async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
+        """Claim the lease of the host; if it is refused, tell the reasons, and return a hold."""
         lease: Lease | None = _NOT_CLAIMED
         try:
             lease = await self._leases.claim(ask.host, seconds)

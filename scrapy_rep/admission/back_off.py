@@ -72,7 +72,7 @@ which a retry of the request was not counted."""
 
 @dataclass(eq=False)
 class PausedHost:
-    """A host with a pause. Times are in seconds of the monotonic clock."""
+    """A host from its first refusal to its next other response; seconds of the monotonic clock."""
 
     since: float
     """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
@@ -157,6 +157,7 @@ class BackOff(Reason):
         return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
 
     def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
+        """Adopt the pause; if the request is the probe, let a later one be the probe."""
         if paused and self._is_active:
             self._adopt_pause(ask.host, left)
         found = self.hosts.get(ask.host)
@@ -219,6 +220,7 @@ class BackOff(Reason):
         return read
 
     async def _read(self) -> None:
+        """Adopt the pauses in the store, and end those that another worker has ended."""
         began = self._clock.monotonic()
         try:
             pauses = await self._leases.pauses()
@@ -237,6 +239,7 @@ class BackOff(Reason):
                 read.set_result(None)
 
     def _adopt_pause(self, host: str, left: float) -> None:
+        """Let the pause of ``host`` end in ``left`` seconds, unless it ends later already."""
         paused = self.hosts.get(host) or self._add_host(host)
         until = self._clock.monotonic() + left
         if until > paused.until + _CLOCK_SLACK:
@@ -258,7 +261,8 @@ class BackOff(Reason):
         await self._background.finish()
 
     def _ignore_retry(self, request: Request, paused: PausedHost) -> None:
-        # Once per pause: a request that no queue holds would otherwise be retried for ever.
+        """Let the next retry of ``request`` not count in its meta, once in a pause."""
+        # A request that no queue holds would otherwise be retried for ever.
         if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
             request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
@@ -270,12 +274,14 @@ class BackOff(Reason):
         return self.hosts.put(host, PausedHost(now, now))
 
     def _next_pause(self, paused: PausedHost, asked: float | None) -> float:
+        """Return the seconds of a pause: ``asked``, or else twice the last one, and store that."""
         if not asked:
             paused.last_pause = min(2 * paused.last_pause or _FIRST_PAUSE, self._max)
             asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         return min(asked, self._max)
 
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
+        """Count and log a pause, and send its signal."""
         origin = origin_of(request.url)
         stats.count(self._crawler, stats.BACK_OFF)
         logger.log(
@@ -293,6 +299,7 @@ class BackOff(Reason):
         return seconds
 
     def _pause_until(self, host: str, paused: PausedHost, until: float) -> None:
+        """Set the end of a pause, without a probe; give the host up if that is too late."""
         now = self._clock.monotonic()
         if now >= paused.until:
             paused.paused_at = now

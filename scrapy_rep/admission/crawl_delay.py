@@ -138,6 +138,7 @@ class CrawlDelay(Reason):
         return delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
 
     def term(self, origin: Origin, asked: Any) -> float:
+        """Return the delay in seconds; report it, if it is new for ``origin``."""
         if asked is not None and self._limits.max and self._logged.get(origin) != asked.seconds:
             self._logged.put(origin, asked.seconds)
             self._log(origin, asked)
@@ -157,7 +158,7 @@ class CrawlDelay(Reason):
 
     def take(self, ask: Ask) -> None:
         if _delay_of(ask):
-            host = self._host(ask)
+            host = self._update_host(ask)
             # What the download slot keeps back should wait in the scheduler, too.
             pace = max(host.delay, delay_of_slot(self._crawler, ask.host))
             host.next_to_leave = self._clock.monotonic() + pace
@@ -183,6 +184,7 @@ class CrawlDelay(Reason):
         sent_at: float,  # noqa: ARG002
         response: Response | None,  # noqa: ARG002
     ) -> float:
+        """Let the delay count from now if ``request`` is the last one; return the seconds left."""
         found = self._hosts.get(host)
         if found is None:
             return 0.0
@@ -194,13 +196,15 @@ class CrawlDelay(Reason):
                 self._listener(host)
         return max(0.0, found.next_to_send - now)
 
-    def _host(self, ask: Ask) -> _Host:
+    def _update_host(self, ask: Ask) -> _Host:
+        """Return the host of ``ask``, with its origin and its delay; add it if it is new."""
         host = self._hosts.get(ask.host) or self._hosts.put(ask.host, _Host())
         host.delay = _delay_of(ask)
         host.origins.add(ask.origin)
         return host
 
-    def _log(self, origin: Origin, delay: Delay) -> None:
+    def _report_delay(self, origin: Origin, delay: Delay) -> None:
+        """Count and log ``delay``, and send its signal."""
         taken: float | None = None
         word = "would be" if self._dry_run else "is"
         stats.count(self._crawler, stats.CRAWL_DELAY)

@@ -60,6 +60,7 @@ class HostLeases:
         return lease
 
     async def _claim(self, host: str, seconds: float) -> Lease | None:
+        """Return None if this worker has the lease, and after an error, which is logged."""
         try:
             lease = (await self._store.claim(key_of_host(host), self._name, seconds)).lease
         except Exception:
@@ -74,7 +75,7 @@ class HostLeases:
         wait for that, and for as long as the lease lasts. Done in the background.
         """
         if lease is not None or pause:
-            self._call(host, partial(self._ended, host, lease, pause))
+            self._queue_call(host, partial(self._ended, host, lease, pause))
 
     async def _ended(self, host: str, lease: float | None, pause: float) -> None:
         key = key_of_host(host)
@@ -91,15 +92,16 @@ class HostLeases:
 
     def answered(self, host: str) -> None:
         """Note that ``host`` doesn't refuse requests any more. Done in the background."""
-        self._call(host, partial(self._store.release, key_of_host(host, REFUSED), PAUSE))
+        self._queue_call(host, partial(self._store.release, key_of_host(host, REFUSED), PAUSE))
 
-    def _call(self, host: str, call: Call) -> None:
+    def _queue_call(self, host: str, call: Call) -> None:
         calls = self._calls.setdefault(host, deque())
         calls.append(call)
         if len(calls) == 1:
             self._background.start(self._make_calls(host, calls))
 
     async def _make_calls(self, host: str, calls: deque[Call]) -> None:
+        """Make all calls for a host, and log their errors; then let its claims go on."""
         while calls:
             try:
                 await calls[0]()

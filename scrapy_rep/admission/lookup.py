@@ -148,6 +148,7 @@ class Lookups(Reason):
     def _lookup_done(
         self, origin: Origin, request: Request, entry: Entry | None, error: Exception
     ) -> None:
+        """Keep a result that the cache doesn't have, call ``ended``, and begin other lookups."""
         self._unfinished.discard(origin)
         self._store_failed_route(origin, request)
         if self._cache.closing:
@@ -167,6 +168,7 @@ class Lookups(Reason):
         self._results[origin] = None
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
+        """Remember the route of ``request`` if the fetch failed on it; else forget all routes."""
         if not self._cache.has_failed_on_route(origin):
             self._failed_routes.discard(origin)
             return

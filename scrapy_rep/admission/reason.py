@@ -77,7 +77,6 @@ class Reason:
     """
 
     text: ClassVar[str] = ""
-    """The reason, for users."""
     end: ClassVar[str] = ""
     """What ends the wait, for the docs."""
     defers: ClassVar[bool] = False

@@ -35,7 +35,7 @@ class Source(str, Enum):
 
 
 class Note(NamedTuple):
-    """Where a request comes from."""
+    """Where a request comes from, and whether it was given back, put off, or is decided again."""
 
     source: Source
     returned: bool = False
@@ -47,7 +47,7 @@ class Note(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """What a request may be sent as."""
+    """What a request may be sent as, until when, and on which terms."""
 
     url: str
     tokens: tuple[str, ...] | None
@@ -72,7 +72,7 @@ _NOTES: Final = {
 def read_and_restore(request: Request, ticket: object) -> Note:
     """Return the note of ``request``; restore its original dont_filter and priority.
 
-    ``ticket`` is the ticket that its meta had.
+    ``ticket`` is the ticket that its meta had. Without a note, the request counts as direct.
     """
     # A callback may have copied the meta of a response, with a grant.
     if not isinstance(ticket, list):

@@ -143,6 +143,7 @@ class CrawlParts:
         remove_connection_limits(self._crawler)
 
     def _close(self) -> None:
+        """End all waits and lookups, when the engine begins to close, and again at the end."""
         deferred = self.admission.close()
         self.waiting_requests.close()
         if deferred and not self.scheduler_stores_requests:

@@ -96,7 +96,7 @@ class BuiltIn:
 
 
 class DryRun:
-    """Lets all requests pass, and logs which would be dropped or would wait without the dry run."""
+    """Logs which requests would be dropped, or would wait, without the dry run."""
 
     def __init__(
         self,
@@ -137,6 +137,7 @@ class DryRun:
             stats.count(self._crawler, stats.ERROR_COUNT)
 
     async def _log_differences(self, request: Request, decision: Decision, source: Source) -> None:
+        """Write the verdict to the meta, send the signals, and log and count as ``log`` says."""
         origin, verdict = decision.origin, decision.verdict
         if verdict is None:
             return

@@ -172,6 +172,7 @@ class _Watch:
             logger.debug("A browser was not answered: %s", printable(str(error)))
 
     async def _decide(self, event: dict[str, Any]) -> Answer:
+        """Return the answer to Chromium; keep a refused redirect for ``pop_refused_redirect``."""
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
             return _REFUSE if self._aborts(url) else _CONTINUE

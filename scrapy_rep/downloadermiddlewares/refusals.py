@@ -97,6 +97,7 @@ class Refusals:
     def _count_license(
         self, request: Request, response: Response, origin: Origin, decider: Decider | None
     ) -> None:
+        """Count ``response``, keep ``request`` from retries, and warn once of its origin."""
         stats.count(self._crawler, stats.LICENSE_REQUIRED.format(status=response.status))
         # RETRY_HTTP_CODES may have the status, but a retry changes nothing.
         request.meta["dont_retry"] = True

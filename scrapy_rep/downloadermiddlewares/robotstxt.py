@@ -133,6 +133,7 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
+        """Count the override, and do with ``request`` what ACTIONS has for its situation."""
         self._parts.override_log.count(request, decision.override, again=note.returned)
         situation = self._situation_of(request, decision, note)
         action = ACTIONS[situation][note.source]
@@ -153,7 +154,7 @@ class RobotsTxtMiddleware:
     def _situation_of(
         self, request: Request, decision: Decision, note: Note, *, is_admitted: bool = False
     ) -> Situation:
-        """If the request may leave now, it must do so."""
+        """Return the row of ACTIONS. After ALLOWED, the request must pass: its leaving counts."""
         verdict = decision.verdict
         if verdict is None:
             if self._cache.closing:
@@ -170,6 +171,7 @@ class RobotsTxtMiddleware:
     def _situation_of_allowed(
         self, request: Request, decision: Decision, note: Note, *, is_admitted: bool
     ) -> Situation:
+        """Return the row of ACTIONS as ``_situation_of`` does: after ALLOWED it must pass."""
         host = "" if decision.origin is None else decision.origin.host
         if self.admission.back_off.is_dropping(host):
             return Situation.REFUSED
@@ -283,6 +285,7 @@ class RobotsTxtMiddleware:
         return copy_for_scheduler(request, priority_cut=priority_cut)
 
     def _let_pass(self, request: Request, decision: Decision, verdict: Verdict, note: Note) -> None:
+        """Write the ticket, the verdict and the judgement to the meta; send the signal."""
         entry, end, terms = decision.entry, math.inf, None
         if entry is not None:
             end = entry.end
@@ -321,6 +324,7 @@ class RobotsTxtMiddleware:
     def _drop(
         self, request: Request, verdict: Verdict, usage: Judgement | None = None
     ) -> RobotsTxtDisallowed:
+        """Log and count that ``request`` is dropped; return the exception to raise."""
         self._parts.drops.log(request, verdict, usage=usage)
         if usage is None:
             return RobotsTxtDisallowed(verdict)

@@ -34,7 +34,6 @@ logger: Final = LimitedLogger(__name__)
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
 _SCRAPYS_TOKENS: Final = ("Scrapy",)
-"""The product tokens of Scrapy's default User-Agent."""
 
 
 def describe_why_not_obeyed(settings: BaseSettings) -> str:

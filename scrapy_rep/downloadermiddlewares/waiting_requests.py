@@ -35,7 +35,7 @@ _SHORT_PAUSE: Final = 0.05
 
 
 class WaitingRequests:
-    """Lets requests wait in the middleware, and limits how many of them wait.
+    """Lets requests wait in the middleware and at the wire; limits how many of the former wait.
 
     While a request waits, it doesn't count for CONCURRENT_REQUESTS.
     """
@@ -54,7 +54,6 @@ class WaitingRequests:
         which asks the admission, is not included."""
         self._closing = False
         self.waiting: int = 0
-        """Number of requests that wait."""
         admission.listen_for_hold_change(self._waiting.hold_changed)
 
     @property
@@ -84,7 +83,7 @@ class WaitingRequests:
             return await self._decider.decision(request, decision)
 
     def admit(self, request: Request, decision: Decision) -> bool:
-        """Return whether ``request``, which is allowed, may leave now."""
+        """Return whether ``request``, which is allowed, may leave now; if so, it must."""
         origin = decision.origin
         if origin is None or decision.entry is None:
             return True
@@ -150,6 +149,7 @@ class WaitingRequests:
 
     @contextmanager
     def _counted(self, requests: int) -> Iterator[None]:
+        """Count ``requests`` as waiting; meanwhile one more request may be in progress."""
         self.waiting += requests
         try:
             with raised_concurrency(self._crawler):
@@ -176,6 +176,7 @@ class WaitingRequests:
             raise
 
     def _leave(self, name: tuple[Origin, str]) -> None:
+        """Leave the line ``name``, and wake the next request in it."""
         line = self._lines[name]
         while line:
             waiter = line.popleft()

@@ -141,6 +141,7 @@ class Wire:
             raise
 
     async def _admit(self, request: Request, latest: float) -> None:
+        """Decide again if necessary, and ask the admission; give back what must wait longer."""
         while True:
             grant = grant_of(request)
             if grant is None or not self._is_valid(request, grant):
