@@ -110,7 +110,7 @@ class Drops:
         """Return the instance of a crawl; None if it doesn't obey robots.txt."""
         return get_part(crawler, cls)
 
-    def log(
+    def report(
         self,
         request: Request,
         verdict: Verdict,

@@ -86,7 +86,7 @@ class UsageJudge:
         """Return whether these results by purpose refuse the use of a page."""
         return not self._refusing.isdisjoint(results.values())
 
-    def count(self, request: Request, judgement: Judgement) -> None:
+    def report(self, request: Request, judgement: Judgement) -> None:
         """Count the final judgement of a page in the stats, and send ``robotstxt_usage``."""
         if judgement.refused:
             stats.count(self._crawler, stats.USAGE_DISALLOWED)

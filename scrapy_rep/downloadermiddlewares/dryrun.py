@@ -120,7 +120,7 @@ class DryRun:
         self._slow_hosts: dict[str, tuple[int, float]] = {}
         """Number of allowed requests, and the delay in seconds, by host with a delay."""
 
-    async def log(self, request: Request, decision: Decision, source: Source) -> None:
+    async def report(self, request: Request, decision: Decision, source: Source) -> None:
         """Log and count if ``request`` would be dropped or would wait without the dry run.
 
         Also log if the built-in would decide otherwise. ``source`` is the component from which the
@@ -137,7 +137,7 @@ class DryRun:
             stats.count(self._crawler, stats.ERROR_COUNT)
 
     async def _log_differences(self, request: Request, decision: Decision, source: Source) -> None:
-        """Write the verdict to the meta, send the signals, and log and count as ``log`` says."""
+        """Write the verdict to the meta, send the signals, and log and count as ``report`` says."""
         origin, verdict = decision.origin, decision.verdict
         if verdict is None:
             return
@@ -160,7 +160,7 @@ class DryRun:
         if verdict.allowed:
             self._count_delay(decision)
         else:
-            self._drops.log(request, verdict, usage=decision.usage)
+            self._drops.report(request, verdict, usage=decision.usage)
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)

@@ -112,7 +112,7 @@ class RobotsTxtFetchMiddleware(_Guard):
         meta.pop(TICKET_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
             decider = None if wire is None else wire.again.decider
-            self._refusals.count(request, response, decider)
+            self._refusals.report(request, response, decider)
         if response.url == request.url or wire is None:
             return response
         return self._check_redirect(wire.again, request, response)

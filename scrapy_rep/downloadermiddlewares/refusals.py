@@ -48,7 +48,7 @@ class Refusals:
         self._once = Once()
         self._sites = Tally()
 
-    def count(self, request: Request, response: Response, decider: Decider | None) -> None:
+    def report(self, request: Request, response: Response, decider: Decider | None) -> None:
         """Count ``response``, whose status is in STATUSES, if it refuses ``request``.
 
         If it requires a license, ``request`` is not retried. The first refusal of each site is

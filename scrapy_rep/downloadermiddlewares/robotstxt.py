@@ -134,7 +134,7 @@ class RobotsTxtMiddleware:
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
         """Count the override, and do with ``request`` what ACTIONS has for its situation."""
-        self._parts.override_log.count(request, decision.override, again=note.returned)
+        self._parts.override_log.report(request, decision.override, again=note.returned)
         situation = self._situation_of(request, decision, note)
         action = ACTIONS[situation][note.source]
         if action is Action.WAIT:
@@ -147,7 +147,7 @@ class RobotsTxtMiddleware:
             # An http URL whose host or port is not valid has no origin. The decision on it is valid
             # for all product tokens: None means that.
             store_grant(request, request.url, decision.tokens if decision.origin else None)
-            return self._dry_run.log(request, decision, note.source)
+            return self._dry_run.report(request, decision, note.source)
         returned = self._pass_return_or_drop(request, decision, note, situation)
         return _PASSED if returned is None else _completed(returned)
 
@@ -224,7 +224,7 @@ class RobotsTxtMiddleware:
                 decision, situation = await self._wait_for_verdict(request, decision, note)
             if self._dry_run is not None:
                 store_grant(request, request.url, decision.tokens)
-                await self._dry_run.log(request, decision, note.source)
+                await self._dry_run.report(request, decision, note.source)
                 return None
             if situation is Situation.HELD:
                 direct = note.source is Source.DIRECT
@@ -325,10 +325,10 @@ class RobotsTxtMiddleware:
         self, request: Request, verdict: Verdict, usage: Judgement | None = None
     ) -> RobotsTxtDisallowed:
         """Log and count that ``request`` is dropped; return the exception to raise."""
-        self._parts.drops.log(request, verdict, usage=usage)
+        self._parts.drops.report(request, verdict, usage=usage)
         if usage is None:
             return RobotsTxtDisallowed(verdict)
-        self.decider.usage.count(request, usage)
+        self.decider.usage.report(request, usage)
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 
 

@@ -171,7 +171,7 @@ class OverrideLog:
         self._overrides = overrides
         self._used: set[Override] = set()
 
-    def count(self, request: Request, override: Override | None, *, again: bool) -> None:
+    def report(self, request: Request, override: Override | None, *, again: bool) -> None:
         """Count that ``override`` applies to ``request``, and send the signal; log its first use.
 
         ``again`` is true if the request was given back to the scheduler before: an override with

@@ -67,7 +67,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         if drops is None:
             logger.debug("Ignoring link (nofollow): %s", printable_request(request))
         else:
-            drops.log(request, _NOFOLLOW, response.url)
+            drops.report(request, _NOFOLLOW, response.url)
         return request if self._options.dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:

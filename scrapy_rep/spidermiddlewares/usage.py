@@ -51,7 +51,7 @@ class RobotsUsageMiddleware(PageMiddleware):
             usage = usage.with_elements(elements)
         judgement = self._judge.judge(usage, values["results"])
         store_judgement(request, judgement)
-        self._judge.count(request, judgement)
+        self._judge.report(request, judgement)
         if judgement.refused and not self._judge.drops_items:
             logger.info(
                 "Usage preferences disallow a declared use (%s): %s",
