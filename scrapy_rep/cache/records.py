@@ -168,7 +168,7 @@ class Records:
     async def _claim(
         self, file: SiteFile, holder: str, *, if_new: bool = False
     ) -> tuple[bool, RecordAndLease]:
-        """Claim the lease of ``file``; return whether ``holder`` has it, also if the store fails."""
+        """Claim the lease of ``file``; return if ``holder`` has it, or the store has failed."""
         key, seconds = file.key, self.lease
         try:
             found = await self.store.claim(key, holder, seconds, if_new=if_new)

@@ -201,7 +201,7 @@ class RobotsEvidence:
         source: str | None,
         status: int | None = None,
     ) -> None:
-        """Write a line with the decision on ``request``, and what became of the request."""
+        """Write a line about ``request``; if its robots.txt is not in memory, it is read first."""
         values = self._values(kind, request, pending, source, status)
         verdict, decision = pending.verdict, pending.decision
         if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:

@@ -103,7 +103,6 @@ class Parts(ABC):
         return takewhile(Path.exists, map(self._part_path, count(1)))
 
     def close(self) -> None:
-        """Close the current part."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -112,7 +111,7 @@ class Parts(ABC):
         """Append ``data``, complete records. Raises OSError if that fails; then none is written."""
         if self._file is None or self._size >= MAX_BYTES:
             self.close()
-            self._file = self._open_next_part()
+            self._file = self._open_free_part()
         file, rest = self._file, memoryview(data)
         try:
             while rest:
@@ -125,7 +124,7 @@ class Parts(ABC):
             raise
         self._size += len(data)
 
-    def _open_next_part(self) -> IO[bytes]:
+    def _open_free_part(self) -> IO[bytes]:
         for path in map(self._part_path, count(1)):
             file = _open_and_lock(path)
             if file is not None:
@@ -141,6 +140,7 @@ class Parts(ABC):
         raise AssertionError("there is no end of numbers")
 
     def _remove_incomplete_record(self, file: IO[bytes]) -> int | None:
+        """Return the size of the part in bytes; None if it is damaged."""
         size = file.seek(0, 2)
         end = self._end_of_records(file)
         return file.truncate(end) if end is not None and end < size else end

@@ -36,7 +36,7 @@ class Warc(Parts):
         new_files = [line.new_file for line in lines if line.new_file is not None]
         for line in lines:
             file = line.new_file
-            if file is not None and _has_record(file):
+            if file is not None and _has_content(file):
                 record = _make_response(writer, file)
                 writer.write_record(record)
                 file.record_id = _header(record, "WARC-Record-ID")
@@ -118,7 +118,7 @@ def _is_damaged(path: Path) -> bool:
         return end_of_members(file) is None
 
 
-def _has_record(file: RobotsFile) -> bool:
+def _has_content(file: RobotsFile) -> bool:
     return file.body is not None or (file.answer is not None and file.answer.status is not None)
 
 

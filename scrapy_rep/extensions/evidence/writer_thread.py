@@ -41,7 +41,6 @@ class WriterThread:
         self._lost_recorded = 0
         self._has_logged = False
         self.written: int = 0
-        """Number of written lines."""
 
     @property
     def lost(self) -> int:
@@ -55,7 +54,7 @@ class WriterThread:
         if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
             self._crowded_out += 1
             _drop_text(line)
-            self._log_failure(OSError("the disk is slower than the crawl"))
+            self._log_first_failure(OSError("the disk is slower than the crawl"))
             return
         self._bytes_put += nbytes
         if self._thread is None:
@@ -82,6 +81,7 @@ class WriterThread:
         self._parts.close()
 
     def _write(self, lines: list[Line]) -> None:
+        """Write ``lines``, first how many were lost since the last call. No error is raised."""
         nbytes = sum(line.nbytes for line in lines)
         lost = self.lost - self._lost_recorded
         values = {"kind": "lost", "time": iso_time(time()), "lines": lost}
@@ -89,7 +89,7 @@ class WriterThread:
             self._parts.write([Line(values), *lines] if lost else lines)
         except Exception as error:  # noqa: BLE001 - logged and counted
             self._failed += len(lines)
-            self._log_failure(error)
+            self._log_first_failure(error)
         else:
             self.written += len(lines)
             self._lost_recorded += lost
@@ -97,7 +97,7 @@ class WriterThread:
             _drop_text(line)
         self._bytes_done += nbytes
 
-    def _log_failure(self, error: Exception) -> None:
+    def _log_first_failure(self, error: Exception) -> None:
         if not self._has_logged:
             self._has_logged = True
             self._logger.error(

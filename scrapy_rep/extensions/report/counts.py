@@ -52,7 +52,7 @@ _BEYOND: Final = "(further origins)"
 
 
 class Texts:
-    """The texts of robots.txt files, by their SHA-256."""
+    """The texts of robots.txt files by their SHA-256, as many as there is room for."""
 
     def __init__(self) -> None:
         self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
@@ -60,7 +60,7 @@ class Texts:
         )
 
     def add(self, body: bytes) -> str:
-        """Add the text ``body``; return its SHA-256 in hex."""
+        """Keep the first MAX_TEXT bytes of ``body``; return the SHA-256 of all of it in hex."""
         name = sha256(body).hexdigest()
         if self._texts.get(name) is None:
             text = body[:MAX_TEXT]
@@ -158,6 +158,7 @@ class Counts:
         self.row(str(record.file.origin)).fetches += 1
 
     def count_loaded(self, record: Record) -> None:
+        """Set the state of robots.txt in the row of its origin."""
         row = self.row(str(record.file.origin))
         file, last = (
             RobotsFile.from_record(record, self._policy.access(record, time())),
