@@ -40,7 +40,6 @@ from scrapy_rep.utils.readers import (
 _MAX_SIZE: Final = 2**31 - 1
 """Maximum of REP_MAX_SIZE: the largest limit that zlib accepts on every machine."""
 _MAX_PREFIX: Final = 200
-"""Maximum number of characters of REP_STORE_PREFIX."""
 _NO_DIRECTORIES: Final = (".csv", ".gz", ".html", ".jl", ".json", ".jsonl", ".txt", ".warc", ".zip")
 """Ends of a REP_EVIDENCE that is probably not meant to be a directory."""
 

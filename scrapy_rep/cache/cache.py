@@ -102,7 +102,6 @@ class Cache:
         self._spider = records.spider
         self._returns = 0
         self.limit: LookupLimit = records.limit
-        """The limit of concurrent lookups."""
         self._lookups: SharedLookups[_LookupResult] = SharedLookups(
             self._look_up, self._store_and_send_parsed, records.limit
         )

@@ -133,7 +133,6 @@ class Records:
         return self._newer_record(file, (await self._get_from_store(file)).record)
 
     async def finish(self) -> None:
-        """Wait until all records are stored."""
         await self._background.finish()
 
     def is_fresh(self, record: Record | None) -> TypeGuard[Record]:

@@ -67,7 +67,6 @@ class Command(ScrapyCommand):
         return "Check URLs against robots.txt, and explain the result"
 
     def long_desc(self) -> str:
-        """Return the descriptions of the subcommands and the exit statuses, for ``--help``."""
         subcommands = [f"{each.name}: {each.description}." for each in _SUBCOMMANDS.values()]
         return (
             f"{' '.join(subcommands)} robots.txt is fetched as in a crawl. "

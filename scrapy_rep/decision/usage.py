@@ -83,7 +83,6 @@ class UsageJudge:
         return Judgement(usage, results, self.refuses(results))
 
     def refuses(self, results: Mapping[str, Value]) -> bool:
-        """Return whether these results by purpose refuse the use of a page."""
         return not self._refusing.isdisjoint(results.values())
 
     def report(self, request: Request, judgement: Judgement) -> None:

@@ -174,7 +174,6 @@ class RedisStore:
         await self._calls.call(partial(self._queue_release, key, holder))
 
     async def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, unordered; a key may come twice while keys change."""
         start, end = self._key("record", "\0").split("\0")
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
 

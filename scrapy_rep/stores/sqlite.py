@@ -169,7 +169,6 @@ class SQLiteStore:
         await self._writer.call(release)
 
     async def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, sorted."""
 
         def page(after: bytes, connection: sqlite3.Connection) -> list[bytes]:
             return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]

@@ -129,7 +129,6 @@ class DatabaseFile:
         self._logger = LimitedLogger(__name__)
 
     def identity(self) -> Identity:
-        """Return device and inode of the file; None if there is no file."""
         return identity_of(self._path)
 
     def create(self) -> Identity:

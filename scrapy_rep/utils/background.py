@@ -30,7 +30,6 @@ class Background:
         return task
 
     async def finish(self) -> None:
-        """Wait until all tasks have ended."""
         if self._tasks:
             ended: Deferred[None] = Deferred()
             self._ended.append(ended)

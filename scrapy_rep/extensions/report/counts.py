@@ -38,7 +38,6 @@ common row for each reason."""
 MAX_DIFFERING: Final = 200
 """Maximum number of listed requests on which Scrapy's built-in middleware decides differently."""
 MAX_URL: Final = 500
-"""Maximum length of a URL in characters. Longer URLs are cut."""
 SAMPLE: Final = 10
 """Maximum number of URLs in the sample of a row; 1 after MAX_URLS URLs in all rows."""
 MAX_URLS: Final = 20_000

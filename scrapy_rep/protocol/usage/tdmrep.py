@@ -81,7 +81,6 @@ class TdmRules:
         return rules
 
     def statements_for(self, target: str) -> list[Statement]:
-        """Return the statements for a target in canonical form."""
         for pattern, statements in self._rules:
             if is_match(pattern, target):
                 return statements
