@@ -141,7 +141,7 @@ class CrawlDelay(Reason):
         """Return the delay in seconds; report it, if it is new for ``origin``."""
         if asked is not None and self._limits.max and self._logged.get(origin) != asked.seconds:
             self._logged.put(origin, asked.seconds)
-            self._log(origin, asked)
+            self._report_delay(origin, asked)
         return self._limits.seconds(origin, asked)
 
     def hold(self, ask: Ask) -> Hold | None:
@@ -165,7 +165,7 @@ class CrawlDelay(Reason):
 
     def sent(self, ask: Ask) -> float:
         if seconds := _longest_wait(ask):
-            host = self._host(ask)
+            host = self._update_host(ask)
             host.last = ask.head()
             host.next_to_send = self._clock.monotonic() + seconds
         return seconds
