@@ -243,6 +243,7 @@ class Lanes:
         return self._active_requests(name), name <= self._last, name
 
     def _sort_new(self) -> None:
+        """Move the names of idle slots from ``_new`` to the heaps."""
         # A new set: iteration over a set that has shrunk stays slow.
         new, self._new = self._new, set()
         for name in new & self._slots.keys():
@@ -254,6 +255,7 @@ class Lanes:
                 heappush(self._next_round if later else self._this_round, name)
 
     def _pop_idle(self) -> Slot | None:
+        """Return the next idle slot: from memory, loaded from disk, or of the next round."""
         is_new_round = False
         while True:
             if self._load():

@@ -284,6 +284,7 @@ class LanesOnDisk(Lanes):
         return rows
 
     def _load_lanes(self, rows: list[LaneSize]) -> bool:
+        """Load those lanes in ``rows`` that are not in memory or given up; return if any."""
         is_any = False
         for slot, groups in groupby(rows, itemgetter(0)):
             if slot in self._slots:

@@ -68,7 +68,8 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
     slot has a queue of its own. If the next requests of two of these queues have the same priority,
     the queue whose last request left longer ago is next.
 
-    Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) no requests are held back.
+    Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) no requests are held back. If the queue
+    can't be used, Scrapy's own is, with a warning. Its length is 0 if all requests are deferred.
     """
 
     @classmethod
@@ -233,7 +234,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         raise LookupError("none of the requests could be read")
 
     def _pop(self, lane: Lane) -> Request | None:
-        """Pop the next request of ``lane``; log it and return None if it can't be read."""
+        """Pop the next request of ``lane``; if it can't be read, log and count it, return None."""
         request = None
         try:
             request = self._lanes.pop(lane)
@@ -277,12 +278,14 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         lane.failures += 1
 
     def _leave_on_disk(self, lane: Lane) -> None:
+        """Give up reading ``lane``, and remove it from memory."""
         self._lanes.give_up(lane)
         self._resize(lane, 0)
 
     # Selection of the next lane.
 
     def _select_lane(self) -> Lane | None:
+        """Return the next lane whose request may leave, or None; then begin pending lookups."""
         while self._woken:
             lane = self._woken.popleft()
             if lane.size:
@@ -318,6 +321,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         self._lanes.add(lane.slot)
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
+        """Return the first lane of ``slot`` whose request may leave, also after an error."""
         while (lane := slot.first_lane()) is not None:
             try:
                 if self._may_leave(lane):

@@ -154,13 +154,16 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
     # Whether a request may leave.
 
     def _leave_or_wait(self, data: Any, *, has_room: bool) -> Request | None:
-        """Return the request that was taken; None if it may not leave, and waits in Redis."""
+        """Return the request that was taken; None if it may not leave, and waits in Redis.
+
+        Without ``has_room``, a lookup that it needs is left to any worker. After an error it leaves
+        as a direct request.
+        """
         request = self._decode(data)
         try:
             origin = self._origin(request)
             hold = self._hold(origin, lambda: request)
         except Exception as error:  # noqa: BLE001 - logged
-            # As a direct request, it waits in the middleware.
             what = "Error while asking whether %s may leave"
             log_error(self._crawler, error, what, printable_request(request))
             return self._leave(request, Source.DIRECT)
@@ -256,6 +259,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         return max(0.001, hold.until - self._clock.monotonic())
 
     def _leave(self, request: Request, source: Source) -> Request:
+        """Return ``request`` with its source in its meta; Redis is told later that it has left."""
         self._requests.leave()
         if _SETTLE not in self._waiting:
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
@@ -289,7 +293,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         return request
 
     def _decode(self, data: Any) -> Request:
-        """Return the request that was taken. If it can't be read, it is not in Redis any more."""
+        """Return the request that was taken. If that raises an error, it leaves Redis."""
         try:
             request: Request = self._decode_request(data)
         except Exception:

@@ -159,6 +159,7 @@ class RequestFile:
         self._has_logged_removal = False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Count the requests of lanes, store or read the spider's name, and write ``STATE``."""
         for statement in _AT_OPENING:
             connection.execute(statement)
         spider = self._crawler.spider
