@@ -147,7 +147,10 @@ class Wildcards:
         self.parts = tuple(others)
 
     def decide(self, target: str, other: Deciding | None, effort: Effort | None) -> Deciding | None:
-        """Return the rule that decides: one of these, or ``other``. Raises TooCostlyError."""
+        """Return the rule that decides: one of these, or ``other``. Raises TooCostlyError.
+
+        Without ``effort``, the budget is a new one.
+        """
         effort = effort or Effort()
         candidates: Sequence[int]
         if self._index:
