@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import (
     CONTENT_SIGNAL,
@@ -25,7 +25,7 @@ from scrapy_rep.protocol.usage.statement import (
 )
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.per_crawl import get_or_add_part
-from scrapy_rep.utils.readers import (
+from scrapy_rep.utils.setting_readers import (
     NotTakenError,
     Reader,
     boolean,

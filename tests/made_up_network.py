@@ -6,9 +6,9 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.cache.records import Records
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache

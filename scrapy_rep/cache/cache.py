@@ -20,9 +20,9 @@ from scrapy_rep.cache.entry import Entry, TdmEntry
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
 from scrapy_rep.cache.records import Records
 from scrapy_rep.cache.shared_lookups import Done, SharedLookups
+from scrapy_rep.protocol.fetch_policy import Access, Grant
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile

@@ -15,12 +15,12 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.fetch_policy import Access, Grant
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules

@@ -7,8 +7,8 @@ from typing import Final
 
 from scrapy import Spider
 
+from scrapy_rep.protocol.fetch_policy import Access, Grant, Policy
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache

@@ -18,9 +18,9 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError

@@ -13,8 +13,8 @@ try:
 except ImportError as _error:
     raise SystemExit(str(_error)) from None
 
-from scrapy_rep.commands.interactive import add_settings
 from scrapy_rep.commands.robots import Command
+from scrapy_rep.commands.scrapy_commands import add_settings
 
 __all__ = ["Command"]
 

@@ -31,8 +31,8 @@ from scrapy_rep.commands.terminal import exit_status_of, section, word_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.explain import Explanation, explain
+from scrapy_rep.protocol.fetch_policy import Grant
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
-from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage

@@ -30,7 +30,7 @@ from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.registry import make_unguarded_store
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.readers import closest
+from scrapy_rep.utils.setting_readers import closest
 
 _SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, EVIDENCE, PLAN)}
 _OPTIONS: Final = {each.flag: each for sub in _SUBCOMMANDS.values() for each in sub.options}

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.decision.handlers import handlers_of
+from scrapy_rep.decision.sent_urls import handlers_of
 from scrapy_rep.protocol.canonical import canonical_target
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.matching.wildcards import Effort

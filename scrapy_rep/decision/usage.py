@@ -16,7 +16,7 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_usage
 from scrapy_rep.utils.per_crawl import get_or_add_part
-from scrapy_rep.utils.readers import NotTakenError, several_of
+from scrapy_rep.utils.setting_readers import NotTakenError, several_of
 from scrapy_rep.utils.text import printable_request
 
 PURPOSES_KEY: Final = "robotstxt_purposes"

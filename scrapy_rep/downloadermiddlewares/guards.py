@@ -23,7 +23,7 @@ from scrapy.utils.url import url_is_from_any_domain
 from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
 from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
-from scrapy_rep.downloadermiddlewares.refusals import STATUSES, Refusals
+from scrapy_rep.downloadermiddlewares.site_refusals import STATUSES, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
 from scrapy_rep.utils.per_crawl import get_part

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Final
 
+from scrapy_rep.protocol.fetch_policy import Access
 from scrapy_rep.protocol.outcome import Evidence
-from scrapy_rep.protocol.policy import Access
 from scrapy_rep.protocol.record import Record
 
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()

@@ -25,14 +25,14 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
-from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route import (
+from scrapy_rep.fetch.obstacles import (
     Obstacle,
     obstacle_in_answer,
     obstacle_in_error,
     obstacle_in_last_answer,
     obstacle_in_redirect,
 )
+from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.transfer import (
     TRANSFER_KEY,
     Answer,

@@ -21,7 +21,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.stores.base import BareStore, Store
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.readers import NotTakenError, closest
+from scrapy_rep.utils.setting_readers import NotTakenError, closest
 
 _is_database: Final = re.compile(r"/?[0-9]*").fullmatch
 _is_host_and_port: Final = re.compile(r"[\w.-]+:[0-9]+(?:/[0-9]*)?").fullmatch

@@ -24,10 +24,10 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_rep import RobotsTxtFetchMiddleware, RobotsTxtMiddleware
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.downloadermiddlewares.wire import Wire
+from scrapy_rep.protocol.fetch_policy import Access, Grant
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.per_crawl import get_part
 from tests.protocol import corpus

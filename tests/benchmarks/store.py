@@ -15,9 +15,9 @@ from pathlib import Path
 from time import perf_counter, time
 
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options

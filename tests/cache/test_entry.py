@@ -3,9 +3,9 @@
 import pytest
 
 from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
+from scrapy_rep.protocol.fetch_policy import Access, Grant
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
 
 

@@ -6,7 +6,7 @@ import pytest
 from scrapy import Spider
 
 from scrapy_rep.cache.log import LookupLog
-from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.fetch_policy import Policy
 from tests.stores.records import available, unreachable
 
 BEGAN = 7.0

@@ -196,7 +196,7 @@ async def async_boom(*args, **kwargs):
         (MemoryStore, "claim", async_boom),
         ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),
-        ("scrapy_rep.protocol.policy.Policy", "access", boom),
+        ("scrapy_rep.protocol.fetch_policy.Policy", "access", boom),
         ("scrapy_rep.decision.request_tokens.ProductTokens", "of_request", boom),
     ],
 )

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 
 from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.obstacles import obstacle_in_answer, obstacle_in_last_answer
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route import obstacle_in_answer, obstacle_in_last_answer
 from scrapy_rep.fetch.transfer import Transfer, answer_of
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.outcome import outcome_of
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from tests.crawling.crawl import crawl

@@ -24,8 +24,8 @@ from twisted.web.http import PotentialDataLoss
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.obstacles import obstacle_in_answer, obstacle_in_error
 from scrapy_rep.fetch.redirects import Chain
-from scrapy_rep.fetch.route import obstacle_in_answer, obstacle_in_error
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile

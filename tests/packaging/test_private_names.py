@@ -16,9 +16,9 @@ MODULE = re.compile(r"(scrapy|twisted|queuelib)(\.\w+)*\._\w+")
 PUBLIC = {"_replace", "_asdict", "_fields"}
 """Named tuples' own, which are documented."""
 ALLOWED = {
-    ("decision/handlers.py", "_get_httpx_response"): "whether a subclass of the handler sends by itself",
-    ("decision/handlers.py", "_make_request"): "the same",
-    ("decision/handlers.py", "scrapy.core.downloader.handlers._httpx"): "which library it uses",
+    ("decision/sent_urls.py", "_get_httpx_response"): "whether a subclass of the handler sends by itself",
+    ("decision/sent_urls.py", "_make_request"): "the same",
+    ("decision/sent_urls.py", "scrapy.core.downloader.handlers._httpx"): "which library it uses",
     ("downloadermiddlewares/guards.py", "_auth_proxy"): "what HttpProxyMiddleware notes of the proxy",
     ("downloadermiddlewares/guards.py", "_scheme_proxy"): "the same",
     ("scheduler/redis_queue.py", "_decode_request"): "how a queue of scrapy-redis reads a request",
@@ -26,7 +26,7 @@ ALLOWED = {
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",
     ("utils/downloads.py", "_base_streaming"): "handlers that stop on StopDownload",
     ("utils/downloads.py", "_httpx"): "the same",
-    ("fetch/route.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
+    ("fetch/obstacles.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
     ("utils/scrapy_internals.py", "_default_client"): "connections for robots.txt files beside those of pages",

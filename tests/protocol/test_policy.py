@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.fetch_policy import Grant, Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
-from scrapy_rep.protocol.policy import Grant, Policy
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
 

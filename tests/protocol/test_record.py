@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded_size
 from scrapy_rep.protocol.site_file import SiteFile
 

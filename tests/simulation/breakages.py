@@ -13,7 +13,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.shared_lookups import SharedLookups
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
-from scrapy_rep.protocol.policy import Access, Grant, Policy
+from scrapy_rep.protocol.fetch_policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import Lease

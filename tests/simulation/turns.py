@@ -30,9 +30,9 @@ from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.overrides import Overrides
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, REFUSED, StoreError, host_of_key

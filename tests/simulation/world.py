@@ -13,11 +13,11 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.entry import _MAX_UNUSED
 from scrapy_rep.cache.lookup_limit import LookupLimit
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.freshness import freshness_lifetime
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore

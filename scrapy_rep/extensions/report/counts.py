@@ -21,9 +21,9 @@ from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict

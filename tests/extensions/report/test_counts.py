@@ -10,8 +10,8 @@ from scrapy_rep.extensions.report import counts as counts_module
 from scrapy_rep.extensions.report import page, rows
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
