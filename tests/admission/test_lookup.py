@@ -62,6 +62,15 @@ def test_what_has_expired_is_looked_up_again():
     assert scene.fetched == [A]
 
 
+@event_loop
+def test_what_expires_at_once_lets_one_request_leave():
+    scene = Scene()
+    scene.asks(A, A)
+    scene.comes(A, seconds=0)
+    assert scene.leaves() == [A]
+    assert scene.fetched == [A, A]
+
+
 @pytest_twisted.ensureDeferred
 async def test_a_crawl_of_a_site_whose_file_expires_at_once_goes_on(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
