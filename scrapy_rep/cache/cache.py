@@ -92,9 +92,6 @@ class Cache:
         self.terms_in: Callable[[RobotsTxt, Tokens], Mapping[str, Any]] = lambda *_: {}
         """Returns what a robots.txt asks of crawlers beside its rules, such as a delay. The
         admission sets it, for all crawls of the process to the same."""
-        self.lacks_tdmrep: Callable[[Origin, Callable[[], Request]], bool] = lambda *_: False
-        """Returns whether a request to an origin, which the second argument returns, needs a
-        tdmrep.json that is not in memory. The decider sets it."""
         self._tdmrep: BoundedCache[Origin, TdmEntry] = BoundedCache(max_bytes=entries.max_bytes)
         self._parsed = parsed
         self._time = records.clock.time
@@ -104,6 +101,10 @@ class Cache:
         self.limit: LookupLimit = records.limit
         self._lookups: SharedLookups[_LookupResult] = SharedLookups(
             self._look_up, self._store_and_send_parsed, records.limit
+        )
+        # A page that needs no tdmrep.json must not wait for it.
+        self._tdm_lookups: SharedLookups[TdmRules] = SharedLookups(
+            self._look_up_tdmrep, self._store_tdmrep, records.limit
         )
 
     @property
@@ -166,6 +167,16 @@ class Cache:
 
         self._lookups.join_or_start(origin, tokens, page, pass_entry)
 
+    async def tdm_rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
+        """Look up the tdmrep.json of ``origin`` for ``page``; return its rules."""
+        return await self._tdm_lookups.result(origin, tokens, page)
+
+    def start_tdm_lookup(
+        self, origin: Origin, tokens: Tokens, page: Request, done: Done[TdmRules]
+    ) -> None:
+        """Look up the tdmrep.json of ``origin``; call ``done`` with its rules, or the error."""
+        self._tdm_lookups.join_or_start(origin, tokens, page, done)
+
     def _with_rules(self, origin: Origin, tokens: Tokens, found: _LookupResult) -> Entry:
         """Return the entry of a lookup. If that was for other tokens, add the rules for these."""
         if found.robots is not None and not found.entry.has_rules_for(tokens):
@@ -211,10 +222,12 @@ class Cache:
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self._lookups.close()
+        self._tdm_lookups.close()
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
         await self._lookups.finish()
+        await self._tdm_lookups.finish()
         await self._records.finish()
 
     async def _look_up(
@@ -229,10 +242,6 @@ class Cache:
                 self._count_memory_miss()
             is_known = known is not None and known.start == fetched
             entry, robots = self.put_record(origin, record, tokens)
-            if self.lacks_tdmrep(origin, lambda: page):
-                # Its lease may end while tdmrep.json is fetched.
-                await self._records.store_fetched(SiteFile(origin))
-                await self._look_up_tdmrep(origin, page)
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
                 raise
@@ -244,10 +253,16 @@ class Cache:
         is_new = robots is not None and record.copy is record.last and not is_known
         return _LookupResult(entry, robots, is_new)
 
-    async def _look_up_tdmrep(self, origin: Origin, page: Request) -> None:
-        record = await self._records.find(SiteFile(origin, TDMREP_PATH), page, None)
+    async def _look_up_tdmrep(
+        self, origin: Origin, _: Tokens, page: Request, permit: Permit | None
+    ) -> TdmRules:
+        record = await self._records.find(SiteFile(origin, TDMREP_PATH), page, permit)
         entry = TdmEntry(record, self._policy.access(record, self._time()))
         self._tdmrep.put(origin, entry, entry.rules.nbytes)
+        return entry.rules
+
+    async def _store_tdmrep(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
+        await self._records.store_fetched(SiteFile(origin, TDMREP_PATH))
 
     def _count_memory_miss(self) -> None:
         """Count a lookup of an origin whose entry was evicted; the thousandth is logged."""
@@ -267,8 +282,7 @@ class Cache:
     async def _store_and_send_parsed(
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
-        for file in (SiteFile(origin), SiteFile(origin, TDMREP_PATH)):
-            await self._records.store_fetched(file)
+        await self._records.store_fetched(SiteFile(origin))
         # The signal is sent only now, when no request waits for the lookup: a handler of the signal
         # may itself wait for requests to this origin.
         if found is not None and found.robots is not None and found.is_new:

@@ -23,9 +23,11 @@ from scrapy_rep.decision.spellings import (
     stripped_url,
 )
 from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, origin_of, split_url
 from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 from scrapy_rep.settings import Options
@@ -33,9 +35,6 @@ from scrapy_rep.utils.text import printable_request
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
 """Prefixes of the URLs to which a robots.txt can apply."""
-_MAX_LOOKUPS: Final = 3
-"""Maximum number of lookups for a request. One that another request has started may lack the
-tdmrep.json."""
 _new: Final = tuple.__new__
 _USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
 
@@ -73,7 +72,6 @@ class Decider:
     ) -> None:
         self._cache = cache
         self._known = cache.known_entry
-        cache.lacks_tdmrep = self.lacks_tdmrep
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
@@ -137,17 +135,21 @@ class Decider:
         ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
         the crawl is closed before the lookups end, and LookupError if there is no verdict then.
         """
-        origin, target, tokens, _, _, override, _ = decision
+        origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
             raise LookupError(f"{printable_request(request)} has no origin")
-        for _ in range(_MAX_LOOKUPS):
+        if entry is None or not _awaits_tdmrep(decision):
             entry = await self._cache.entry(origin, tokens, request)
-            target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
-            found = Decision(origin, target, tokens, verdict, entry, override)
-            judged = self._apply_usage(request, found)
-            if judged.verdict is not None:
-                return judged
-        raise LookupError(f"no rules of {origin} for {tokens}")
+        target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
+        if verdict is None:
+            raise LookupError(f"no rules of {origin} for {tokens}")
+        found = Decision(origin, target, tokens, verdict, entry, override)
+        judged = self._apply_usage(request, found)
+        if _awaits_tdmrep(judged):
+            # Another page of this lookup may use up the rules that the cache has.
+            tdm_rules = await self._cache.tdm_rules(origin, tokens, request)
+            judged = self._apply_usage(request, found, tdm_rules)
+        return judged
 
     async def decision_with_tokens(
         self, tokens: Tokens, request: Request, decision: Decision
@@ -197,7 +199,25 @@ class Decider:
         CrawlClosingError if the crawl is closing.
         """
         origin = origin_of(request.url)
-        self._cache.start_lookup(origin, self.tokens_of(request, origin), request, done)
+        tokens = self.tokens_of(request, origin)
+
+        def look_up_tdmrep(entry: Entry | None, error: Exception) -> None:
+            if entry is None or not self.lacks_tdmrep(origin, lambda: request):
+                done(entry, error)
+                return
+
+            def tdmrep_done(rules: TdmRules | None, error: Exception) -> None:
+                done(None if rules is None else entry, error)
+
+            try:
+                self._cache.start_tdm_lookup(origin, tokens, request, tdmrep_done)
+            except CrawlClosingError as closing:
+                done(None, closing)
+
+        if self.lacks_tdmrep(origin, lambda: request):
+            look_up_tdmrep(self._known(origin), CrawlClosingError())
+        else:
+            self._cache.start_lookup(origin, tokens, request, look_up_tdmrep)
 
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
         """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.
@@ -212,9 +232,7 @@ class Decider:
             decision = self.known_decision(head())
         except (LookupError, ValueError):  # the middleware gets the same error and logs it
             return False
-        if decision is None or decision.entry is None or decision.verdict is not None:
-            return False
-        return decision.entry.verdict(decision.target, decision.tokens) is not None
+        return decision is not None and _awaits_tdmrep(decision)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens of ``request``, the most specific first."""
@@ -278,10 +296,13 @@ class Decider:
             else usage
         )
 
-    def _apply_usage(self, request: Request, decision: Decision) -> Decision:
+    def _apply_usage(
+        self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
+    ) -> Decision:
         """Return ``decision`` with a judgement of the usage preferences, which may disallow it.
 
-        If a tdmrep.json is needed and not known, the decision that is returned has no verdict.
+        ``tdmrep`` has the rules of tdmrep.json, if they were looked up. If they are needed and not
+        known, the decision that is returned has no verdict.
         """
         origin, target, tokens, verdict, entry, _, _ = decision
         if (
@@ -296,7 +317,7 @@ class Decider:
             return decision
         usage = entry.usage(target, tokens)
         if self.usage.reads_tdmrep:
-            tdmrep = self._cache.known_tdm_rules(origin, entry, tokens)
+            tdmrep = tdmrep or self._cache.known_tdm_rules(origin, entry, tokens)
             if tdmrep is None:
                 return decision._replace(verdict=None)
             usage = usage.with_statements(tdmrep.statements_for(target))
@@ -312,3 +333,9 @@ class Decider:
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.other_spellings, url, target, verbatim=verbatim)
         return strictest_verdict(url, target, tokens, verdict_on, others)
+
+
+def _awaits_tdmrep(decision: Decision) -> bool:
+    """Return whether a decision has no verdict only because tdmrep.json is missing."""
+    _, target, tokens, verdict, entry, _, _ = decision
+    return verdict is None and entry is not None and entry.verdict(target, tokens) is not None

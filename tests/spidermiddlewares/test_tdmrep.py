@@ -181,6 +181,35 @@ async def test_where_it_expires_at_once_it_is_asked_for_once_a_page_at_most(web,
     assert 1 <= asked(site) <= len(urls)
 
 
+@QUEUES
+@pytest.mark.parametrize("delay", ["", "Crawl-delay: 0.05\n"])
+async def test_no_page_is_lost_where_it_is_used_up_by_others_of_its_lookup(web, queue, delay):
+    at_once = {"Cache-Control": "max-age=0", "Content-Type": "application/json"}
+    site = site_of(web, answer(200, "[]", headers=at_once), rules=delay)
+    urls = [site.url(f"/{number}") for number in range(8)]
+    result = await crawl(*urls, settings={**SETTINGS, **queue, "REP_CACHE_TTL_MIN": 0})
+    assert sorted(result.fetched) == urls
+
+
+async def test_a_page_without_purposes_does_not_wait_for_it(web):
+    site = site_of(web, held(file("/no")))
+
+    class Spider(ListSpider):
+        async def start(self):
+            for number, purposes in enumerate((["tdm"], [], [])):
+                meta = {"robotstxt_purposes": purposes}
+                yield scrapy.Request(site.url(f"/{number}"), meta=meta)
+
+    async def release(crawler):
+        await until(lambda: pages(site) == {"/1", "/2"} and asked(site))
+        site.release()
+
+    settings = {**SETTINGS, **SCRAPYS_QUEUE, "REP_PURPOSES": []}
+    result = await crawl(settings=settings, spidercls=Spider, meanwhile=release)
+    assert pages(site) == {"/0", "/1", "/2"}
+    assert "robotstxt/store/found" not in result.stats  # this crawl has fetched them
+
+
 async def test_redirects_are_followed_and_the_answer_is_read_as_robotstxt_is(web):
     end = site_of(web, gzipped(reserved("/")))
     start = site_of(web, redirect(end.url(TDMREP)))
