@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.cache.cache import Census
-    from scrapy_rep.downloadermiddlewares.guards import (
+    from scrapy_rep.downloadermiddlewares.outer_middlewares import (
         RobotsTxtFetchMiddleware,
         RobotsTxtResponseMiddleware,
     )
@@ -103,9 +103,9 @@ _HOMES = {
     "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
-    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.guards",
+    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.outer_middlewares",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
-    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.guards",
+    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.outer_middlewares",
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",

@@ -216,7 +216,10 @@ def _parse_entry(entry: Any) -> Override:
 
 
 def _parse_host(value: Any) -> str:
-    """Return the host in the form of ``Origin.host``, with a dot before a domain."""
+    """Return the host in the form of ``Origin.host``, with the dot before it that ``value`` has.
+
+    Raises ValueError for ``*``, a scheme, a port or a path.
+    """
     if isinstance(value, str) and "*" in value:
         raise ValueError("'host' takes no '*': '.example.com' is that host and all its subdomains")
     if isinstance(value, str):

@@ -37,7 +37,7 @@ from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import ExpiringDict, Once
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
-from scrapy_rep.utils.downloads import default_download_timeout
+from scrapy_rep.utils.download_facts import default_download_timeout
 from scrapy_rep.utils.log import LimitedLogger
 
 logger: Final = LimitedLogger(__name__)
@@ -90,7 +90,7 @@ class PausedHost:
 
 
 class BackOff(Reason):
-    """The host has answered a page with 429, or with 503 and Retry-After.
+    """Holds requests to hosts that have answered a page with 429, or with 503 and Retry-After.
 
     If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
     to the host are dropped until the pause ends.
@@ -128,7 +128,7 @@ class BackOff(Reason):
         self._logged = Once()
 
     def hold(self, ask: Ask) -> Hold | None:
-        """None is also returned for requests that leave to be dropped."""
+        """Hold requests in a pause, and while its probe is under way; not those to be dropped."""
         paused = self.hosts.get(ask.host)
         if paused is None:
             return None

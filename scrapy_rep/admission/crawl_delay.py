@@ -108,7 +108,7 @@ class _Host:
 
 
 class CrawlDelay(Reason):
-    """The site asks for a delay between two requests, and it is not over."""
+    """Keeps the delays of all hosts: requests wait until the delay of their host is over."""
 
     text = "the site has a delay"
     end = "the delay after the last request to the host is over"

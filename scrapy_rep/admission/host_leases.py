@@ -69,10 +69,10 @@ class HostLeases:
         return None if lease is None or lease.holder == self._name else lease
 
     def ended(self, host: str, lease: float | None, pause: float) -> None:
-        """Let the lease of this worker end in ``lease`` seconds, then begin a pause.
+        """Let the lease of this worker end in ``lease`` seconds, None if it has none.
 
-        ``lease`` is None if the worker has none. ``pause`` is in seconds, 0 for none: all workers
-        wait for that, and for as long as the lease lasts. Done in the background.
+        If ``pause`` is above 0, a pause of as many seconds takes its place at once, or lasts as
+        long as the lease if that is longer; the host is marked as refusing. Done in the background.
         """
         if lease is not None or pause:
             self._queue_call(host, partial(self._ended, host, lease, pause))

@@ -28,7 +28,7 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.bounded import BoundedCache
-from scrapy_rep.utils.downloads import Route, route_of
+from scrapy_rep.utils.download_facts import Route, route_of
 from scrapy_rep.utils.log import LimitedLogger
 
 logger: Final = LimitedLogger(__name__)
@@ -39,7 +39,7 @@ _MAX_FAILED: Final = 10_000
 
 
 class Lookups(Reason):
-    """The robots.txt of the origin is not known, and its lookup is pending or under way.
+    """Holds requests of origins whose robots.txt is not known, and looks it up.
 
     ``head`` returns a request that waits for an origin, or None if none is left. ``ended`` is
     called with each origin whose lookup has ended.

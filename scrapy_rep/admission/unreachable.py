@@ -13,7 +13,7 @@ from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
+from scrapy_rep.utils.download_facts import default_download_timeout, download_timeout_of
 
 MARGIN: Final = 0.02
 """Seconds added to a wait. Timers use another clock than the entries of origins and Redis; without
@@ -21,7 +21,7 @@ these seconds, a wait could end before its time has come by that clock."""
 
 
 class Unreachable(Reason):
-    """The robots.txt of the origin is unreachable, and will be tried again."""
+    """Holds requests of origins whose robots.txt is unreachable, until its next try."""
 
     text = "robots.txt is unreachable"
     end = "its next try; requests for which that is after REP_DEFER_TIMEOUT are dropped at once"

@@ -39,7 +39,7 @@ User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
 class Validity:
-    """The times between which the content of a file is valid, in seconds since the epoch."""
+    """When a file is valid, in seconds since the epoch: longer for its first page."""
 
     __slots__ = ("end", "start", "unused")
 

@@ -14,7 +14,7 @@ except ImportError as _error:
     raise SystemExit(str(_error)) from None
 
 from scrapy_rep.commands.robots import Command
-from scrapy_rep.commands.scrapy_commands import add_settings
+from scrapy_rep.commands.scrapy_command_settings import add_settings
 
 __all__ = ["Command"]
 

@@ -159,7 +159,8 @@ class _Plan:
     async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
         """Count a URL at once, or later if its robots.txt isn't known. Warn if it is not valid.
 
-        Waits while too many URLs wait. Raises CrawlClosingError if the crawl is closing.
+        If it is ``from_sitemap``, the sitemaps of its origin are not read. Waits while too many
+        URLs wait. Raises CrawlClosingError if the crawl is closing.
         """
         if self._closing:
             raise CrawlClosingError

@@ -17,7 +17,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.guards import (
+from scrapy_rep.downloadermiddlewares.outer_middlewares import (
     RobotsTxtFetchMiddleware,
     RobotsTxtResponseMiddleware,
 )

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from scrapy_rep.protocol.dates import DATE, read_date
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.product_tokens import names_in_tags
+from scrapy_rep.protocol.tag_dates import DATE, read_date
 
 _WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
 """Directives with a colon, besides unavailable_after. Other words with a colon name a crawler."""

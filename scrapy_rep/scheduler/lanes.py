@@ -186,7 +186,7 @@ class Lanes:
         self.size = 0
         return {}
 
-    # What a subclass does with those on disk.
+    # What a subclass does with requests on disk; nothing is done here.
 
     def set_next_key(self, lane: Lane) -> None:
         """Set the heap of ``lane``, which is empty although the lane has requests."""
@@ -201,10 +201,7 @@ class Lanes:
         """Leave the requests of ``lane``, which can't be read, on disk, and remove the lane."""
 
     def _load(self) -> bool:
-        """Load the next slots from disk, if they may come before those in memory.
-
-        Return whether any lane was loaded.
-        """
+        """Load the next slots that are only on disk; return whether there was any. Here: none."""
         return False
 
     def _start_round(self) -> None:

@@ -156,7 +156,7 @@ class LanesOnDisk(Lanes):
         return self._decode(self._file.data(lane.heap[0]))
 
     def read_first(self, lane: Lane, limit: int) -> list[Request]:
-        """Return the next requests that can be read, at most ``limit``, without removing them."""
+        """Return those of the next ``limit`` requests that can be read, without removing them."""
         requests = []
         for key in self._file.keys(_name_of(lane), limit):
             with suppress(UnreadableError):
@@ -232,7 +232,7 @@ class LanesOnDisk(Lanes):
         if self.on_disk:
             # Slots with names in this range were loaded: this round doesn't read them again.
             if self._reached is not None and self._passed < slot <= self._reached:
-                rows = self._read(lambda: self._file.lane_sizes_of(slot))
+                rows = self._read_sizes(lambda: self._file.lane_sizes_of(slot))
                 self._load_lanes(rows or [])
                 if rows is not None:
                     return False
@@ -253,7 +253,7 @@ class LanesOnDisk(Lanes):
         while self.on_disk and not self._is_through and self._may_load():
             if before is not None and self._reached is not None and before <= self._reached:
                 return False
-            rows = self._read(lambda: self._file.lane_sizes(self._reached, _STEP))
+            rows = self._read_sizes(lambda: self._file.lane_sizes(self._reached, _STEP))
             if rows is None:
                 return False
             self._is_through = len(rows) < _STEP
@@ -263,8 +263,11 @@ class LanesOnDisk(Lanes):
                 return True
         return False
 
-    def _read(self, read: Callable[[], list[LaneSize]]) -> list[LaneSize] | None:
-        """Return the rows of ``read``. If it fails, log the error; return None for some seconds."""
+    def _read_sizes(self, read: Callable[[], list[LaneSize]]) -> list[LaneSize] | None:
+        """Return the rows of ``read``. If it fails, log the error; return None for some seconds.
+
+        After the last retry, what is on disk is given up, so that the crawl can end.
+        """
         now = self._clock.monotonic()
         if now < self._load_at:
             return None

@@ -43,7 +43,7 @@ from scrapy_rep.scheduler.requests_in_redis import (
     RequestsInRedis,
 )
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import Route, first_by_other_route
+from scrapy_rep.utils.download_facts import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import counted, printable_request
 
@@ -187,7 +187,8 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         """Handle an origin that is due in Redis; return its first request if that may leave.
 
         ``name`` is the origin, ``age`` the time in milliseconds since its first request was
-        deferred.
+        deferred, ``data`` this request. If it can't be read, or no robots.txt governs it, all
+        requests of the origin go back to the queue.
         """
         name = name.decode() if isinstance(name, bytes) else name
         try:

@@ -18,7 +18,7 @@ MAX_ROWS: Final = 1_000
 """Maximum number of origins on the page. Further origins are counted together."""
 MAX_DROPS: Final = 200
 """Maximum number of rules and other causes of drops on the page."""
-MAX_TEXTS: Final = 4 * 1024**2
+MAX_TEXT_CHARACTERS: Final = 4 * 1024**2
 """Maximum total size of the robots.txt texts on the page, in characters."""
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
@@ -69,9 +69,12 @@ def _template() -> jinja2.Template:
 
 
 def _texts_of(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the robots.txt texts that ``rows`` refer to, with line numbers, up to MAX_TEXTS."""
+    """Return the robots.txt texts that ``rows`` refer to, with line numbers.
+
+    The first that would exceed MAX_TEXT_CHARACTERS, and those after it, are left out.
+    """
     shown: dict[str, dict[str, Any]] = {}
-    room = MAX_TEXTS
+    room = MAX_TEXT_CHARACTERS
     for row in rows:
         name = row["sha256"]
         if name is None or name in shown or name not in texts:

@@ -143,7 +143,7 @@ def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(counts, monkeypatc
 
 @pytest.mark.parametrize("byte", [b"\nx", b"<", b"\x1b", b"\xff", "\U000e0001".encode()])
 def test_texts_on_the_page_are_bounded_however_they_are_escaped(byte, counts, monkeypatch):
-    monkeypatch.setattr(page, "MAX_TEXTS", 1024**2)
+    monkeypatch.setattr(page, "MAX_TEXT_CHARACTERS", 1024**2)
     for number in range(20):
         learn(counts, available(f"http://{number}", b"%02d" % number + byte * 70_000))
     text = page.render(report_of(counts))
