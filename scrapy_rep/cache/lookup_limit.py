@@ -1,8 +1,8 @@
 """The limit of concurrent lookups, and with them of fetches of robots.txt (REP_CONCURRENT_FETCHES).
 
 A lookup that takes longer than a second is slow and no longer counts, so that sites that hang do
-not block other sites. A lookup that waits for another worker doesn't count either. Each slow lookup
-may have a connection open, so at most half of the files that the process may open are for them.
+not block other sites. A lookup that waits for another worker doesn't count either. Each lookup may
+have a connection open, so lookups use at most half of the files that the process may open.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LookupLimit:
     def __init__(self, permits: int, clock: Clock) -> None:
         self._free = permits
         self._clock = clock
-        self._max_slow = _max_open_files() / 2
+        self._max_slow = max(0.0, _max_open_files() / 2 - permits)
         self._waiting: deque[Promise[None]] = deque()
         self._held: deque[Permit] = deque()
         """Permits in the order in which their lookups become slow, also released ones."""
