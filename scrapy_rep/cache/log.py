@@ -108,7 +108,7 @@ class _Answer:
 
     def __str__(self) -> str:
         evidence = self._last.evidence
-        kind = type(self._last).__name__.lower()
+        kind = self._last.kind.value
         size, hops = counted(evidence.size, "byte"), len(evidence.hops)
         return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
 

@@ -32,7 +32,7 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
 
 def outcome_word(record: Record) -> str:
     """Return ``available``, ``unavailable`` or ``unreachable``: how the last fetch ended."""
-    return type(record.last).__name__.lower()
+    return record.last.kind.value
 
 
 def summary(record: Record, options: Options, now: float) -> str:

@@ -69,7 +69,7 @@ class RobotsFile:
         body = None if copy is None else copy.body
         return cls(
             url=record.file.url,
-            outcome=type(record.last).__name__.lower(),
+            outcome=record.last.kind.value,
             asked=last.at,
             status=last.status,
             error=last.error,

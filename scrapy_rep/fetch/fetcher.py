@@ -127,7 +127,7 @@ class Fetcher:
         finally:
             self._stop_listening()
         if not file.is_robotstxt:
-            self._count(stats.TDMREP_COUNT.format(kind=type(outcome).__name__.lower()))
+            self._count(stats.TDMREP_COUNT.format(kind=outcome.kind.value))
             return outcome
         if isinstance(outcome, Available):
             outcome = self._unwrap_html(file.origin, outcome)
@@ -137,7 +137,7 @@ class Fetcher:
             self._count(stats.RESPONSE_STATUS_COUNT.format(status=evidence.status))
         self._count(stats.REDIRECT_COUNT, len(evidence.hops))
         self._count(stats.RESPONSE_BYTES, evidence.size)
-        self._count(stats.OUTCOME_COUNT.format(kind=type(outcome).__name__.lower()))
+        self._count(stats.OUTCOME_COUNT.format(kind=outcome.kind.value))
         if isinstance(outcome, Unreachable):
             cause = short_cause(evidence.summary)
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
