@@ -10,7 +10,6 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.cache import Cache, Census
 from scrapy_rep.decision.decider import Decider, Decision
-from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -125,8 +124,6 @@ class Robots:
         ``verdict`` does.
         """
         request = _request(page)
-        # Without purposes, tdmrep.json is not fetched.
-        request = request.replace(meta={**request.meta, PURPOSES_KEY: ()})
         origin = origin_of(request.url)
         return await self._cache.robotstxt(origin, self.tokens(request), request)
 
