@@ -129,10 +129,8 @@ class LanesOnDisk(Lanes):
             self.on_disk += 1 + given_up
             return None
         lane = self._lane(slot, origin)
-        if given_up:
-            lane.heap.clear()  # those that were given up may come first
         # A lane with requests but no key could not be read yet; set_next_key() sets its key later.
-        elif key < lane.heap[0] if lane.heap else not lane.size:
+        if key < lane.heap[0] if lane.heap else not (lane.size or given_up):
             lane.heap = [key]
         self.resize(lane, lane.size + 1 + given_up)
         return lane
