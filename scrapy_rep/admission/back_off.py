@@ -60,7 +60,9 @@ _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took. A host
 that lets requests run into a timeout should not do so with one request after the other."""
 _READ_INTERVAL: Final = 0.1
-"""Seconds after which the pauses in the store are read again before a request is sent."""
+"""Seconds after which the pauses in the store are read again when a request is to be sent."""
+_READ_AGE_MAX: Final = 2 * _READ_INTERVAL
+"""Seconds after which a request waits for them to be read. In a busy crawl none has to wait."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000
@@ -208,15 +210,19 @@ class BackOff(Reason):
         return self._pause_for(host, paused, seconds)
 
     def read_pauses(self) -> Awaitable[None] | None:
-        """Read the pauses in the store; return None if that was done just now."""
-        if not self._is_active or self._clock.monotonic() - self._read_at < _READ_INTERVAL:
+        """Read the pauses in the store; return None if a request need not wait for that."""
+        if not self._is_active:
+            return None
+        now = self._clock.monotonic()
+        if now - self._read_at < _READ_INTERVAL:
+            return None
+        if self._readers is None:
+            self._readers = []
+            self._background.start(self._read())  # without asyncio, it may end at once
+        if self._readers is None or now - self._read_at < _READ_AGE_MAX:
             return None
         read: Promise[None] = Promise()
-        if self._readers is None:
-            self._readers = [read]
-            self._background.start(self._read())  # without asyncio, it may end at once
-        else:
-            self._readers.append(read)
+        self._readers.append(read)
         return read
 
     async def _read(self) -> None:

@@ -17,7 +17,7 @@ from scrapy_rep.protocol.origin import origin_of
 from tests.admission.worker import DELAY, SITE, Worker, page
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
 from tests.crawling.web import answer, robots
-from tests.waiting import until
+from tests.waiting import settle, until
 
 PAGES = [f"/{number}" for number in range(6)]
 OK = answer(200, "x")
@@ -385,6 +385,25 @@ def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker
         assert other.sends(sent) is None
         other.answered(sent)
         worker.time.advance(DELAY + 0.1)
+
+
+@pytest.mark.event_loop
+@pytest.mark.parametrize(
+    ("age", "waits", "knows"),
+    [(0.05, False, False), (0.15, False, True), (0.25, True, True)],
+)
+def test_a_request_waits_for_pauses_in_the_store_only_if_they_were_read_long_ago(age, waits, knows):
+    worker = Worker()
+    other = worker.beside()
+    for each in (worker, other):
+        each.knows_no_rules()
+    other.reads_pauses()
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 5)
+    other.time.advance(age)
+    assert (other.back_off.read_pauses() is not None) is waits
+    settle()
+    assert (other.sends(page(2)) is not None) is knows
 
 
 @pytest.mark.event_loop

@@ -46,7 +46,7 @@ from tests.made_up_network import make_cache
 from tests.simulation.loop import SimulatedWorld
 
 ROUND_TRIP = 0.02
-READ_INTERVAL = 0.1
+READ_AGE_MAX = 0.2
 """Seconds for which a worker need not know of a pause that another one has begun."""
 BUSY = 0.2
 """Seconds for which an event loop is busy at most."""
@@ -358,7 +358,7 @@ class World(SimulatedWorld):
         found = self.pauses.get(host)
         if found is None or self.is_troubled:
             return
-        if now < found.until - MARGIN and now > found.known_at + READ_INTERVAL + ROUND_TRIP + BUSY:
+        if now < found.until - MARGIN and now > found.known_at + READ_AGE_MAX + ROUND_TRIP + BUSY:
             self.violated(f"{host} was asked in a pause that the store has")
         if now >= found.until and worker in found.told:
             asks = [sent_at for sent_at in found.probes.values() if sent_at > now - PROBE_LEASE]
