@@ -1,13 +1,10 @@
 """Back-off after 429 and 503, in real crawls."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math
 
 import pytest
-import pytest_twisted
 import scrapy
 from scrapy.exceptions import IgnoreRequest
 
@@ -37,7 +34,6 @@ def told(result):
     return [line for line in result.messages() if "no requests for" in line]
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("status", [429, 503])
 async def test_requests_under_way_do_not_use_up_retries(web, status):
     site = web.site(answer(404), paths={path: [refuses(status, "2"), OK] for path in PAGES})
@@ -58,7 +54,6 @@ async def test_requests_under_way_do_not_use_up_retries(web, status):
     assert f"answered {status}: no requests for 2 s" in line
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize(
     ("first", "settings"),
     [
@@ -77,7 +72,6 @@ async def test_what_is_no_back_off(web, first, settings):
     assert len(site.targets) == len(PAGES)
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("value", [None, "31536000", "-5", "soon", "9" * 400])
 async def test_a_site_that_refuses_for_ever_gets_one_request_at_a_time(web, value):
     site = web.site(answer(404), paths={"*": [refuses(429, value)]})
@@ -91,7 +85,6 @@ async def test_a_site_that_refuses_for_ever_gets_one_request_at_a_time(web, valu
     assert len(in_a_row) >= len(site.targets) - len(PAGES)
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_report_tells_for_how_long_a_site_was_left_alone(web, tmp_path):
     site = web.site(answer(404), paths={"/0": [refuses(429, "0.5"), OK]})
     pages = {"json": tmp_path / "report.json", "html": tmp_path / "report.html"}
@@ -105,7 +98,6 @@ async def test_the_report_tells_for_how_long_a_site_was_left_alone(web, tmp_path
     assert ">status 429<" in text
 
 
-@pytest_twisted.ensureDeferred
 async def test_one_request_tells_whether_the_others_may_follow(web):
     site = web.site(answer(404), paths={"*": [refuses()] * 9 + [OK]})
     result = await crawled(site, REP_BACK_OFF_MAX=0.05, RETRY_TIMES=9)
@@ -114,7 +106,6 @@ async def test_one_request_tells_whether_the_others_may_follow(web):
     assert result.stats["robotstxt/back_off"] >= 10 - len(PAGES)
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("retry_after", [None, "31536000"])
 async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, retry_after):
     site = web.site(answer(404), paths={"*": [refuses(429, retry_after)]})
@@ -132,7 +123,6 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     assert line.startswith("127.0.0.1 refuses all requests")
 
 
-@pytest_twisted.ensureDeferred
 async def test_if_the_one_request_gets_no_response_another_one_is_sent(web):
     site = web.site(answer(404), paths={"/0": [refuses(429, "1")], "/1": [[["close"]]], "*": [OK]})
     settings = {"CONCURRENT_REQUESTS": 1, "RETRY_ENABLED": False, "REP_DEFER_TIMEOUT": 20}
@@ -141,7 +131,6 @@ async def test_if_the_one_request_gets_no_response_another_one_is_sent(web):
     assert result.stats["downloader/response_status_count/200"] == len(PAGES) - 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_success_ends_the_doubling(web):
     pages = {path: [refuses(), OK] for path in ("/0", "/3")}
     site = web.site(answer(404), paths=pages)
@@ -152,7 +141,6 @@ async def test_a_success_ends_the_doubling(web):
     assert max(seconds) <= 1.25
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("name", ["X-Squid-Error", "Proxy-Authenticate", "Zyte-Error"])
 async def test_what_a_proxy_says_of_itself_is_not_the_sites(web, name):
     proxy = web.site(answer(404), paths={"*": [refuses(429, "2", **{name: "ERR_LIMIT 0"})]})
@@ -163,14 +151,12 @@ async def test_what_a_proxy_says_of_itself_is_not_the_sites(web, name):
     assert len(proxy.targets) >= len(PAGES)
 
 
-@pytest_twisted.ensureDeferred
 async def test_without_retries_nothing_is_sent_twice(web):
     site = web.site(answer(404), paths={"*": [refuses(429, "1")]})
     await crawled(site, RETRY_ENABLED=False)
     assert sorted(site.targets) == PAGES
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_ends_with_the_scheduler_of_scrapy(web):
     site = web.site(answer(404), paths={"*": [refuses(429, "31536000")]})
     queue = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
@@ -179,7 +165,6 @@ async def test_a_crawl_ends_with_the_scheduler_of_scrapy(web):
     assert result.stats["finish_reason"] == "finished"
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("scheme", ["sqlite", "redis"])
 async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_server, scheme):
     paths = {"*": [refuses(429, "3600")]}
@@ -195,7 +180,6 @@ async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_serve
     assert result.stats["robotstxt/back_off_dropped"] == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_dropped_takes_no_turns(web):
     paths = {"*": [refuses(429, "31536000")]}
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.2"), paths=paths)
@@ -204,7 +188,6 @@ async def test_what_is_dropped_takes_no_turns(web):
     assert result.stats["robotstxt/turns"] < len(PAGES)
 
 
-@pytest_twisted.ensureDeferred
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     """Else the next one would leave only after this time."""
     monkeypatch.setattr(back_off, "_CHECK_INTERVAL", 3600.0)
@@ -226,7 +209,6 @@ def feed_first(site):
     return feed
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
     site = web.site(answer(404), paths={"/0": [refuses(429, "200"), OK]})
@@ -253,7 +235,6 @@ class Dropping:
             raise IgnoreRequest
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_others_drop_does_not_ask_for_long(web):
     site = web.site(answer(404), paths={"/0": [refuses(), OK]})
 

@@ -1,13 +1,10 @@
 """Crawl-delay and Request-rate, in real crawls."""
 
-from __future__ import annotations
-
 import logging
 from itertools import pairwise
 from time import monotonic
 
 import pytest
-import pytest_twisted
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Request
@@ -63,7 +60,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:The RANDOMIZE_DOWNLOAD_DELAY set
     ],
 )
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
-@pytest_twisted.ensureDeferred
 async def test_pages_are_as_far_apart_as_the_site_asks(web, monkeypatch, line, missing, queue):
     """Also where the attributes of download slots are not known."""
     monkeypatch.setattr(download_slots, "_missing_slot_attribute", lambda: missing)
@@ -81,7 +77,6 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, monkeypatch, line, m
 
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_path, store, queue):
     site = web.site(asks("Crawl-delay: 300"))
 
@@ -111,7 +106,6 @@ async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_pa
         ("Crawl-delay: 99999999999999", {}, 0, None),
     ],
 )  # fmt: skip
-@pytest_twisted.ensureDeferred
 async def test_what_is_taken_of_what_is_asked(web, line, settings, delay, what):
     site = web.site(asks(line))
     result = await watched(*(site.url(f"/{n}") for n in range(3)), settings=settings)
@@ -127,7 +121,6 @@ async def test_what_is_taken_of_what_is_asked(web, line, settings, delay, what):
     "settings",
     [{"DOWNLOAD_DELAY": 0.3}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.3}],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_is_told_is_what_holds(web, tmp_path, settings, store):
     """The slot is made only when the first request has passed."""
     site = web.site(asks("Crawl-delay: 0.1"))
@@ -155,7 +148,6 @@ class QuickSite(AutoThrottle):
 
 @pytest.mark.usefixtures("just_started")
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///robots.sqlite"])
-@pytest_twisted.ensureDeferred
 async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
     web, store, tmp_path, monkeypatch
 ):
@@ -169,7 +161,6 @@ async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
 
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
-@pytest_twisted.ensureDeferred
 async def test_autothrottle_comes_not_below(web, tmp_path, queue, store):
     site = web.site(asks("Crawl-delay: 0.5"))
     settings = {
@@ -186,7 +177,6 @@ async def test_autothrottle_comes_not_below(web, tmp_path, queue, store):
     assert min(result.gaps) > 0.48
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_site_that_asks_for_less_gets_less(web, clock):
     delays = ("0.5", "0.5", "0.1", "x")
     site = web.site(*(asks(f"Crawl-delay: {delay}") for delay in delays))
@@ -209,7 +199,6 @@ async def test_a_site_that_asks_for_less_gets_less(web, clock):
     ]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_slow_site_holds_up_no_other(web):
     """Its requests wait in the scheduler, not in the few places of the downloader."""
     slow = web.site(asks("Crawl-delay: 0.5"))
@@ -241,7 +230,6 @@ async def test_a_slow_site_holds_up_no_other(web):
     assert max(places) <= 2
 
 
-@pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}"])
 @pytest.mark.parametrize(("lines", "most"), [((), 300), (("Crawl-delay: 9",), 0)])
 async def test_a_floor_holds_for_sites_that_ask_for_nothing(web, tmp_path, store, lines, most):
@@ -256,7 +244,6 @@ async def test_a_floor_holds_for_sites_that_ask_for_nothing(web, tmp_path, store
     assert min(result.gaps) >= 0.95 * 0.2
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_signal_and_the_log_tell_what_is_taken_of_what_is_asked(web):
     hosts = ("127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5")
     delays = (0.1, 90, 0.2, 5)

@@ -3,8 +3,6 @@
 That a fleet keeps them, whatever goes wrong: tests/simulation. On the network: tests/wire.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 

@@ -1,11 +1,8 @@
 """Lookups of robots.txt for requests in the queue, in made-up time; and in a crawl."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from twisted.internet.defer import CancelledError
 
@@ -71,7 +68,6 @@ def test_what_expires_at_once_lets_one_request_leave():
     assert scene.fetched == [A, A]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_crawl_of_a_site_whose_file_expires_at_once_goes_on(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
     urls = [site.url(f"/{n}") for n in range(4)]

@@ -1,14 +1,11 @@
 """What is noted of a request on its way from the scheduler, and that nobody else gets to see it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import pickle
 from itertools import chain
 
 import pytest
-import pytest_twisted
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
@@ -150,7 +147,6 @@ def assert_nothing_shows(result, pages):
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 @pytest.mark.parametrize("more", [{}, {"REP_DRY_RUN": True}], ids=["obeys", "dry run"])
-@pytest_twisted.ensureDeferred
 async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     site, failing = web.site(robots(RULES)), web.site(answer(503))
     moved = answer(302, headers={"Location": site.url("/new")})
@@ -191,7 +187,6 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     assert keys([direct[0].meta]) == set()
 
 
-@pytest_twisted.ensureDeferred
 async def test_neither_does_one_that_was_put_off(web):
     sites = [web.site(held(robots(RULES))) for _ in range(6)]
 
@@ -212,7 +207,6 @@ async def test_neither_does_one_that_was_put_off(web):
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
-@pytest_twisted.ensureDeferred
 async def test_neither_does_one_that_has_been_on_disk(web, tmp_path, queue):
     site = web.site(HANGS, robots(RULES))
     settings = {**queue, "JOBDIR": str(tmp_path)}
@@ -246,7 +240,6 @@ class Drops:
             raise IgnoreRequest
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_note_that_went_astray_keeps_nobody_busy(web):
     """Its bearer is given back once, and comes again at once: there is no scheduler behind it."""
     site, failing = web.site(robots(RULES)), web.site(answer(503))

@@ -1,7 +1,5 @@
 """Whether requests wait for the next try of an unreachable robots.txt."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """What becomes of a request: the table, and that the middleware does what it says."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import count
 from time import time

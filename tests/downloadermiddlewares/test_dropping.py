@@ -1,13 +1,10 @@
 """What a dropped request leaves: the exception, its verdict, the log line."""
 
-from __future__ import annotations
-
 import json
 import logging
 import pickle
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import default_settings
@@ -19,7 +16,6 @@ from tests.crawling.crawl import AS_BY_DEFAULT, crawl
 from tests.crawling.web import answer, robots
 
 
-@pytest_twisted.ensureDeferred
 async def test_builtin_the_errback_gets_an_ignore_request(web):
     site = web.site(robots("# hello\nUser-agent: *\nDisallow: /pri*te$\n"))
     result = await crawl(site.url("/private"))
@@ -38,7 +34,6 @@ async def test_builtin_the_errback_gets_an_ignore_request(web):
 @pytest.mark.parametrize(
     ("answer", "cause"), [(answer(503), "status 503"), ([["close"]], "connection closed")]
 )
-@pytest_twisted.ensureDeferred
 async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_asked_for(
     answer, cause, web
 ):
@@ -76,7 +71,6 @@ def told(result, begin, level=logging.INFO):
     ]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_first_drop_of_each_rule_and_origin_is_told_at_info(web):
     site = web.site(robots("User-agent: *\nDisallow: /a\nDisallow: /b\n"))
     failing = web.site(answer(503))
@@ -93,7 +87,6 @@ async def test_the_first_drop_of_each_rule_and_origin_is_told_at_info(web):
     assert len(told(result, "Dropped: ", logging.DEBUG)) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_no_rule_forbids_is_not_called_forbidden_by_robotstxt(web):
     site, ours = web.site(answer(503)), web.site(host="localhost")
     override = {"host": "localhost", "policy": "disallow", "reason": "made up"}
@@ -109,7 +102,6 @@ async def test_what_no_rule_forbids_is_not_called_forbidden_by_robotstxt(web):
     ]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_first_drops_are_told_at_info_up_to_a_bound_and_most_at_the_end(web):
     paths = [f"/{chr(ord('a') + n)}" for n in range(12)]
     site = web.site(robots("User-agent: *\n" + "".join(f"Disallow: {p}\n" for p in paths)))
@@ -126,7 +118,6 @@ async def test_the_first_drops_are_told_at_info_up_to_a_bound_and_most_at_the_en
     assert rows[10:] == ["       2  others"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkeypatch):
     monkeypatch.setattr("scrapy_rep.drops._MAX_KEYS", 1)
     site = web.site(robots("User-agent: *\nDisallow: /a\nDisallow: /b\n"))
@@ -135,7 +126,6 @@ async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkey
     assert summary.splitlines()[2:] == ["       1  others"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
     site = web.site(robots("User-agent: *\nDisallow: /\n"))
     requests = [Request(site.url(f"/{n}"), meta={"dont_obey_robotstxt": True}) for n in range(3)]
@@ -147,13 +137,11 @@ async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
     assert "robotstxt/exempt" not in (await crawl(site.url("/"))).stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_nothing_dropped_nothing_summed_up(web):
     result = await crawl(web.site(robots("")).url("/"))
     assert told(result, "Requests dropped") == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_one_warning_per_unreachable_origin(web):
     site = web.site(answer(503))
     result = await crawl(*(site.url(f"/{i}") for i in range(5)))
@@ -164,7 +152,6 @@ async def test_one_warning_per_unreachable_origin(web):
     )
 
 
-@pytest_twisted.ensureDeferred
 async def test_one_info_line_at_the_start(web):
     site = web.site(robots(""))
     result = await crawl(
@@ -192,7 +179,6 @@ async def test_one_info_line_at_the_start(web):
         ({"REP_FOO": 5}, "REP_FOO is not a setting of this version of scrapy-rep$"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_warning_at_the_start(web, settings, warning):
     site = web.site(robots(""))
     result = await crawl(site.url("/"), settings=settings)
@@ -208,7 +194,6 @@ async def test_a_warning_at_the_start(web, settings, warning):
         ({"USER_AGENT": default_settings.USER_AGENT, "ROBOTSTXT_USER_AGENT": "Scrapy"}, 0),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_hint_for_who_has_not_named_the_crawler(web, settings, hints):
     result = await crawl(web.site(robots("")).url("/"), settings=settings)
     line = (
@@ -218,7 +203,6 @@ async def test_a_hint_for_who_has_not_named_the_crawler(web, settings, hints):
     assert told(result, "The product token is") == [line] * hints
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_name_behind_compatible_is_that_of_the_crawler(web):
     site = web.site(robots("User-agent: mybot\nDisallow: /\n"))
     agent = "Mozilla/5.0 (compatible; mybot; +https://my.bot)"
@@ -227,7 +211,6 @@ async def test_a_name_behind_compatible_is_that_of_the_crawler(web):
     assert result.messages(logging.INFO)[0].startswith("Obeying robots.txt as 'mybot', ")
 
 
-@pytest_twisted.ensureDeferred
 async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):
     evil = "\x1b[31mred\x07\x00\r\n"
     sites = [
@@ -245,7 +228,6 @@ async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):
 
 
 @pytest.mark.parametrize("settings", [{}, {"REP_DRY_RUN": True}])
-@pytest_twisted.ensureDeferred
 async def test_a_long_rule_is_cut_in_log_lines_messages_and_the_report(web, tmp_path, settings):
     path = tmp_path / "report.json"
     site = web.site(

@@ -1,12 +1,9 @@
 """Responses that refuse what robots.txt allows, and those that require a license."""
 
-from __future__ import annotations
-
 import json
 import logging
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 
 from tests.crawling.crawl import crawl
@@ -31,7 +28,6 @@ def told(result):
         ({}, "", "no license is named"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_it_is_counted_told_once_and_not_retried(web, status, headers, body, named):
     site = web.site(robots(body), paths={"*": [answer(status, headers={**ASKS, **headers})]})
     result = await crawl(site.url("/a"), site.url("/b"), settings=RETRY)
@@ -50,7 +46,6 @@ async def test_it_is_counted_told_once_and_not_retried(web, status, headers, bod
         answer(200, headers=ASKS),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_asks_for_none(web, page):
     site = web.site(robots(""), paths={"*": [page]})
     result = await crawl(site.url("/a"))
@@ -59,7 +54,6 @@ async def test_what_asks_for_none(web, page):
     assert "dont_retry" not in result.responses[0].meta
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_robots_txt_that_asks_for_one_is_no_page(web):
     site = web.site(answer(401, headers=ASKS))
     result = await crawl(site.url("/a"))
@@ -68,7 +62,6 @@ async def test_a_robots_txt_that_asks_for_one_is_no_page(web):
 
 
 @pytest.mark.parametrize(("number", "end"), [(3, "…"), (9, "… and 6 more")])
-@pytest_twisted.ensureDeferred
 async def test_of_long_and_many_uris_the_log_shows_some(web, number, end):
     links = [f"<https://a.example/{n}/{'x' * 900}>" for n in range(number)]
     link = ", ".join(f'{each}; rel="license"; type="application/rsl+xml"' for each in links)
@@ -98,7 +91,6 @@ NOT_REFUSED = {
 }
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web, tmp_path):
     rules = robots("User-agent: *\nDisallow: /private\n")
     sites = {
@@ -138,7 +130,6 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
     }
 
 
-@pytest_twisted.ensureDeferred
 async def test_of_many_sites_that_refuse_the_summary_has_the_first(web, monkeypatch):
     monkeypatch.setattr("scrapy_rep.drops._MAX_KEYS", 12)
     sites = [web.site(robots(""), paths={"*": [answer(403)]}) for _ in range(13)]
@@ -149,7 +140,6 @@ async def test_of_many_sites_that_refuse_the_summary_has_the_first(web, monkeypa
     assert (len(rows), rows[-1]) == (11, "       3  others")
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_a_proxy_refuses_is_no_refusal_of_the_site(web):
     page = answer(403, headers={"Via": "1.1 proxy", "X-Squid-Error": "ERR_ACCESS_DENIED 0"})
     proxy = web.site(paths={"/robots.txt": [robots("")], "*": [page]})

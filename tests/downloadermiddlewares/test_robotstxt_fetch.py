@@ -1,12 +1,9 @@
 """The guard nearest the downloader: what is sent and what came is what was decided on."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 
 import pytest
-import pytest_twisted
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
@@ -139,7 +136,6 @@ AS_NAMED = (NAMED, ["/for-others", "/a"], ["/a"])
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:The 'user_agent' spider attribute")
-@pytest_twisted.ensureDeferred
 async def test_what_is_sent_decides(web, rules, paths, sent, settings, attributes):
     """A URL that is rewritten, and the User-Agent wherever it is set; without one, no token."""
     site = web.site(robots(rules))
@@ -151,7 +147,6 @@ async def test_what_is_sent_decides(web, rules, paths, sent, settings, attribute
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_url_changed_to_an_origin_that_is_not_known_waits_for_its_robotstxt(web):
     site, other = web.site(robots(RULES)), web.site(robots(RULES))
 
@@ -170,7 +165,6 @@ async def test_a_url_changed_to_an_origin_that_is_not_known_waits_for_its_robots
     assert len(other.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
     override = {"host": "127.0.0.1", "policy": "ignore", "reason": "our own", "until": "2099-01-01"}
@@ -180,7 +174,6 @@ async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
     assert result.stats["robotstxt/override_count/ignore"] == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_response_of_a_disallowed_url_is_dropped_where_the_handler_followed_to_it(web):
     site = web.site(
         robots(RULES),
@@ -203,7 +196,6 @@ async def test_a_response_of_a_disallowed_url_is_dropped_where_the_handler_follo
     )
 
 
-@pytest_twisted.ensureDeferred
 async def test_preferences_about_use_are_those_of_the_url_that_the_handler_followed_to(web):
     lines = ["/in train-ai=y", "/out train-ai=n", "/no train-ai=n", "/ok train-ai=y"]
     rules = "User-agent: *\n" + "".join(f"Content-Usage: {line}\n" for line in lines)
@@ -221,7 +213,6 @@ async def test_preferences_about_use_are_those_of_the_url_that_the_handler_follo
     assert result.dropped == {site.url("/in"): "usage", site.url("/out"): "usage"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_response_of_another_origin_waits_for_the_robotstxt_of_that_one(web):
     closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(answer(404))
     site = web.site(
@@ -234,7 +225,6 @@ async def test_a_response_of_another_origin_waits_for_the_robotstxt_of_that_one(
     assert [len(other.robots_requests) for other in (closed, open_)] == [1, 1]
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_a_dry_run_would_drop_of_the_responses_passes(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
     result = await crawl(site.url("/in"), settings={**FOLLOWS, "REP_DRY_RUN": True})
@@ -244,14 +234,12 @@ async def test_what_a_dry_run_would_drop_of_the_responses_passes(web):
 
 @pytest.mark.spec("F-7")
 @pytest.mark.parametrize("story", [answer(404), answer(503), [["close"]]])
-@pytest_twisted.ensureDeferred
 async def test_nobody_tries_again_what_came_of_a_robotstxt(web, story):
     site = web.site(story)
     await crawl(site.url("/a"), settings=behind(Retries))
     assert len(site.robots_requests) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_cut_of_one_answer_is_not_that_of_the_next(web):
     rules = RULES + "Disallow: /last"
     site = web.site(answer(503, "x" * 600_000), robots(rules))
@@ -270,7 +258,6 @@ async def test_the_cut_of_one_answer_is_not_that_of_the_next(web):
         ("", "unreachable"),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_another_middleware_shows_of_a_robotstxt_counts_where_it_has_rules(
     web, shown, reason
 ):
@@ -282,7 +269,6 @@ async def test_what_another_middleware_shows_of_a_robotstxt_counts_where_it_has_
     assert len(told) == (reason == "unreachable")
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_meant_for_pages_is_taken_off_the_request_for_robotstxt(web):
     site = web.site(robots(RULES))
     TellsMeta.seen.clear()
@@ -295,7 +281,6 @@ async def test_what_is_meant_for_pages_is_taken_off_the_request_for_robotstxt(we
     assert "range" not in str(entry).lower()
 
 
-@pytest_twisted.ensureDeferred
 async def test_scrapys_stats_count_robotstxt_as_ever(web):
     site, gone = web.site(robots(RULES)), web.site([["close"]])
     result = await crawl(site.url("/a"), gone.url("/a"), settings={"RETRY_ENABLED": False})
@@ -305,7 +290,6 @@ async def test_scrapys_stats_count_robotstxt_as_ever(web):
     assert result.stats["downloader/exception_count"] == 2
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_private_keys_are_gone_where_the_page_comes(web):
     site = web.site(robots(RULES))
     settings = {"HTTPCACHE_ENABLED": True}
@@ -316,7 +300,6 @@ async def test_the_private_keys_are_gone_where_the_page_comes(web):
 
 
 @pytest.mark.parametrize("order", [1_000_000, 1_000_001])
-@pytest_twisted.ensureDeferred
 async def test_a_middleware_behind_the_guard_stops_the_crawl_at_the_start(web, order):
     site = web.site(robots(RULES), paths={"/a": [answer(200, PAGE)]})
     with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Rewrites at 100000\d"):
@@ -338,7 +321,6 @@ class WithCrawler:
         return cls(crawler)
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
     site, tokens = web.site(robots(RULES)), web.site(paths={"/token": [answer(200, "abc")]})
 
@@ -353,7 +335,6 @@ async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
     assert result.dropped == {site.url("/private"): "unreachable"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_that_is_asked_for_with_a_copy_of_the_meta_is_not_sent(web):
     site = web.site(robots(RULES))
 
@@ -368,7 +349,6 @@ async def test_a_page_that_is_asked_for_with_a_copy_of_the_meta_is_not_sent(web)
     assert result.dropped == {site.url("/private"): "unreachable"}
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_file_of_an_override_is_asked_for_the_user_agent_that_is_sent(web, tmp_path):
     rules = tmp_path / "rules.txt"
     rules.write_text(NAMED)
@@ -379,7 +359,6 @@ async def test_the_file_of_an_override_is_asked_for_the_user_agent_that_is_sent(
     assert site.targets == ["/a"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_case_of_a_scheme_hides_no_user_agent(web):
     site = web.site(robots(NAMED))
     url = site.url("/for-others").replace("http:", "HTTP:")
@@ -387,7 +366,6 @@ async def test_the_case_of_a_scheme_hides_no_user_agent(web):
     assert site.targets == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_decided_again_takes_no_second_turn(web, tmp_path):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
     settings = {
@@ -413,7 +391,6 @@ def sets_user_agent_without_a_ticket(request):
 
 
 @pytest.mark.parametrize("change", [sets_user_agent, sets_user_agent_without_a_ticket])
-@pytest_twisted.ensureDeferred
 async def test_what_is_changed_in_a_download_slot_is_decided_on(web, change):
     site = web.site(robots(NAMED))
 
@@ -447,7 +424,6 @@ class Gathers:
         await over
 
 
-@pytest_twisted.ensureDeferred
 async def test_expired_rules_decide_again_on_one_page_only(web, monkeypatch):
     clock = Clock(monkeypatch)
     rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "max-age=1"})
@@ -471,7 +447,6 @@ async def test_expired_rules_decide_again_on_one_page_only(web, monkeypatch):
     assert len(site.robots_requests) == 3
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of_its_rules(
     web, monkeypatch
 ):

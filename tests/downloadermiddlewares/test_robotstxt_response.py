@@ -1,11 +1,8 @@
 """The check nearest the engine: the URL of a response that another middleware has changed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
@@ -78,7 +75,6 @@ def check_dropped(result, request, to):
         ("/a", "/private?", resolving()),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_a_page_whose_url_becomes_a_disallowed_one_is_dropped(web, url, to, settings):
     """No spider middleware gets it either."""
     site = web.site(robots(RULES))
@@ -91,7 +87,6 @@ async def test_a_page_whose_url_becomes_a_disallowed_one_is_dropped(web, url, to
     check_dropped(result, request, site.url(to))
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_a_middleware_has_itself_is_checked_too(web):
     site = web.site(robots(RULES))
     request = resolved(site, "/a", site.url("/private"))
@@ -113,7 +108,6 @@ async def test_what_a_middleware_has_itself_is_checked_too(web):
         ("{}/private", {"REP_DRY_RUN": True}),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_what_passes(web, to, settings):
     """Another spelling, a URL without robots.txt, and what a dry run would drop."""
     site = web.site(robots(RULES))
@@ -126,7 +120,6 @@ async def test_what_passes(web, to, settings):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest_twisted.ensureDeferred
 async def test_a_url_of_an_origin_that_is_not_known_waits_for_its_robotstxt(web, order):
     closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(answer(404))
     site = web.site(robots(RULES))
@@ -137,7 +130,6 @@ async def test_a_url_of_an_origin_that_is_not_known_waits_for_its_robotstxt(web,
     assert [len(other.robots_requests) for other in (closed, open_)] == [1, 1]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_from_the_http_cache_is_checked_too(web, tmp_path):
     site = web.site(robots(RULES))
     request = resolved(site, "/a", site.url("/private"))
@@ -148,7 +140,6 @@ async def test_a_page_from_the_http_cache_is_checked_too(web, tmp_path):
     assert site.targets == ["/a"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_response_that_a_component_awaits_is_checked_too(web):
     site = web.site(robots(RULES))
     request = resolved(site, "/a", site.url("/private"))
@@ -164,7 +155,6 @@ async def test_a_response_that_a_component_awaits_is_checked_too(web):
     assert raised == [site.url("/private")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_what_is_exempt_may_have_any_url_and_counts_once(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
     requests = [resolved(site, "/a", site.url("/private")), Request(site.url("/in"))]
@@ -176,7 +166,6 @@ async def test_what_is_exempt_may_have_any_url_and_counts_once(web):
     assert site.robots_requests == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_url_that_a_handler_followed_to_is_judged_once(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/out")], "/a": [redirect("/b")]})
     verdicts = []
@@ -195,7 +184,6 @@ async def test_a_url_that_a_handler_followed_to_is_judged_once(web):
     assert not [key for key in response.meta if key.startswith("_robotstxt")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_evidence_has_the_url(web, tmp_path):
     site = web.site(robots(RULES))
     requests = [resolved(site, "/1", site.url("/private")), resolved(site, "/2", site.url("/b"))]
@@ -213,7 +201,6 @@ async def test_evidence_has_the_url(web, tmp_path):
 
 
 @pytest.mark.parametrize("order", [-1_000_000, -1_000_001])
-@pytest_twisted.ensureDeferred
 async def test_a_middleware_nearer_the_engine_stops_the_crawl_at_the_start(web, order):
     site = web.site(robots(RULES))
     with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Resolves at -100000\d"):
@@ -221,7 +208,6 @@ async def test_a_middleware_nearer_the_engine_stops_the_crawl_at_the_start(web, 
     assert site.journal == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_the_delay_of_another_site_is_not_laid_on_the_slot_of_the_request(web):
     slow = web.site(robots("User-agent: *\nCrawl-delay: 5\n"), host="127.0.0.2")
     site = web.site(robots(RULES))
@@ -244,7 +230,6 @@ async def test_the_delay_of_another_site_is_not_laid_on_the_slot_of_the_request(
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-@pytest_twisted.ensureDeferred
 async def test_a_page_that_is_checked_when_the_crawl_pauses_comes_again(web, tmp_path, queue):
     other = web.site(HANGS)
     site = web.site(robots(RULES))

@@ -4,12 +4,9 @@ These are crawls with another queue than ours, where requests wait in the middle
 of components (``download_async``) that wait there for the delay of a site.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
-import pytest_twisted
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
@@ -51,7 +48,6 @@ class StoredSpider(ListSpider):
     name = "stored"
 
 
-@pytest_twisted.ensureDeferred
 async def test_waiters_with_other_tokens_get_their_own_rules(web):
     body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
     site = web.site(held(robots(body)))
@@ -87,7 +83,6 @@ class Cancels(ListSpider):
 
 
 @pytest.mark.parametrize("cancelled", [1, 2, 4])
-@pytest_twisted.ensureDeferred
 async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
     site = web.site(SLOWLY_ALLOWED)
     front = web.site(robots(""))
@@ -125,7 +120,6 @@ def closed_with(site, number):
     return close_then
 
 
-@pytest_twisted.ensureDeferred
 async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_path):
     site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
     settings = {"JOBDIR": str(tmp_path)}
@@ -143,7 +137,6 @@ async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_
     assert not [key for key in last.responses[0].meta if key.startswith("_robotstxt")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_that_closes_drops_nobody(web):
     site = web.site(HANGS)
     urls = [site.url(path) for path in ("/1", "/2")]
@@ -153,7 +146,6 @@ async def test_a_dry_run_that_closes_drops_nobody(web):
     assert "robotstxt/forbidden" not in result.stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_at_the_close_a_download_of_a_component_ends_too(web, tmp_path):
     site = web.site(HANGS)
     front = web.site(robots(""))
@@ -200,7 +192,6 @@ async def async_boom(*args, **kwargs):
         ("scrapy_rep.decision.request_tokens.ProductTokens", "of_request", boom),
     ],
 )
-@pytest_twisted.ensureDeferred
 async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, error):
     if isinstance(owner, str):
         monkeypatch.setattr(f"{owner}.{name}", error)
@@ -216,7 +207,6 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
 
 
 @pytest.mark.parametrize("name", ["admit", "hold"])
-@pytest_twisted.ensureDeferred
 async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypatch, name):
     monkeypatch.setattr(Admission, name, boom)
     site = web.site(robots("User-agent: *\nDisallow: /private"))
@@ -227,7 +217,6 @@ async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypat
     assert [text for text in result.messages(40) if text.startswith("Error while checking ")]
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch):
     monkeypatch.setattr(MemoryStore, "put", async_boom)
     site = web.site(robots("User-agent: *\nDisallow: /private"))
@@ -237,7 +226,6 @@ async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatc
     assert result.messages(40) == ["Error while a record was stored"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_error_of_ours_makes_no_storm_of_fetches(web, monkeypatch):
     monkeypatch.setattr(RobotsTxt, "parse", boom)
     site = web.site(robots(""))
@@ -248,7 +236,6 @@ async def test_an_error_of_ours_makes_no_storm_of_fetches(web, monkeypatch):
     assert sum(text.startswith("Error while looking up") for text in result.messages(40)) == 1
 
 
-@pytest_twisted.ensureDeferred
 async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     from scrapy import signals
 
@@ -262,14 +249,12 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     assert list(result.dropped.values()) == ["rule"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_url_that_has_no_origin_is_dropped_and_not_sent():
     result = await crawl("http://[::1/x".replace("[", "%5B"), "http:///x")
     assert set(result.dropped.values()) <= {"error"}
     assert result.responses == []
 
 
-@pytest_twisted.ensureDeferred
 async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
     rules = "User-agent: *\nDisallow: /private\n"
     site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
@@ -280,7 +265,6 @@ async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
     assert len(site.robots_requests) == 4
 
 
-@pytest_twisted.ensureDeferred
 async def test_memory_bounded_to_one_origin_still_obeys(web):
     sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(3)]
     paths = ("/1", "/private", "/3")
@@ -293,7 +277,6 @@ async def test_memory_bounded_to_one_origin_still_obeys(web):
         assert sorted(site.targets) == ["/1", "/3"]
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_path):
     monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
     sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(2)]
@@ -309,7 +292,6 @@ async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_
     assert "robotstxt/memory/misses" not in enough.stats
 
 
-@pytest_twisted.ensureDeferred
 async def test_a_page_that_waits_long_for_its_site_does_not_hold_up_another(web):
     hanging = web.site(held(answer(503)))
     healthy = web.site(robots(""), paths={"/a": [answer(200, PAGE)]})
@@ -342,7 +324,6 @@ class Media(ListSpider):
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-@pytest_twisted.ensureDeferred
 async def test_a_robots_txt_that_changes_while_they_wait_is_obeyed(web, allowed):
     site = web.site(robots(DELAY))
     ends = []
@@ -379,7 +360,6 @@ class MediaFirst(Media):
             yield self.prepare(url)
 
 
-@pytest_twisted.ensureDeferred
 async def test_they_take_no_places_of_the_pages_of_other_sites(web):
     slow, quick = web.site(robots("User-agent: *\nCrawl-delay: 300\n")), web.site(robots(""))
     pages = [quick.url(f"/{n}") for n in range(20)]

@@ -1,7 +1,5 @@
 """What waits at the wire, in made-up time; on the network: tests/wire."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
