@@ -82,5 +82,5 @@ def _with_directories(
 
 def directory_of(pattern: str) -> str | None:
     """Return the pattern of the directory of an index file, which an ``Allow`` allows, too."""
-    folder, _, name = pattern.rpartition("/")
-    return f"{folder}/$" if name.startswith(_INDEX_FILE[1:]) else None
+    folder, slash, name = pattern.rpartition("/")
+    return f"{folder}/$" if slash and name.startswith(_INDEX_FILE[1:]) else None

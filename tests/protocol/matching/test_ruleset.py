@@ -283,6 +283,13 @@ def test_index_files_allow_their_directory(path, allowed):
 
 
 @pytest.mark.google
+def test_an_index_file_without_a_slash_allows_nothing():
+    rules = "disallow: /\nallow: index.html\nallow: /a/index.html"
+    assert not verdict(rules, "/").allowed
+    assert verdict(rules, "/a/").allowed
+
+
+@pytest.mark.google
 def test_index_files_do_not_widen_a_disallow_and_can_be_switched_off():
     body = b"user-agent: *\ndisallow: /a/index.html\ndisallow: /b\nallow: /b/index.html"
     assert asking.verdict(body, "http://h/a/", "a").allowed
