@@ -1,4 +1,4 @@
-"""Patterns and paths that are put together at random."""
+"""Files, patterns and paths that are put together at random."""
 
 import re
 from urllib.parse import quote, unquote
@@ -6,6 +6,16 @@ from urllib.parse import quote, unquote
 PIECES = ["a", "b", "ab", "/", "*", "$", "%", "%2A", "%24", "%2f", "%61", "é", "?", "~", "!", "{", "x.y"]  # fmt: skip
 
 QUERY_PIECES = ["a", "b", "/", "?", ":", "@", "*", "$", "%", "%2F", "%2f", "%3A", "%3F", "%40", "%26", "%25", "%61"]  # fmt: skip
+
+LINE_PIECES = [*PIECES, "index.html", "/index.htm", "index.htm$", "#", "ÿ"]
+FIELDS = (
+    "allow disallow Disallow Allow ALLOW disalow allows sitemap Crawl-delay x # Disallow#".split()  # noqa: SIM905 - pieces to read as one
+)
+AGENT_FIELDS = ["user-agent", "User-agent", "useragent", "user agent", "USER-AGENTS", " User-Agent"]
+AGENTS = ["a", "b", "a-b", "A/1.0", "a1", "a.b", "*", "* x", "**", "", "*a", "a b", "*\t"]
+COLONS = [":", ":", ":", ": ", " : ", " ", "", "::", "\t"]
+ENDS = ["\n"] * 5 + ["\r\n", "\r", "\n\n", " # c\n", "#\n", "\0x\n", " \x0b\n", "\x85\n"]
+TOKENS = ["a", "b", "a-b", "a1", "a.b", "A", "*", ""]
 
 
 def joined(rng, most, pieces=PIECES):
@@ -28,3 +38,32 @@ def spelled(rng, piece):
     if rng.random() < 0.5 or not re.fullmatch("[/?:@]|%(2F|2f|3A|3F|40)", piece):
         return piece
     return unquote(piece) if piece.startswith("%") else quote(piece, safe="")
+
+
+def line(rng):
+    chance = rng.random()
+    if chance < 0.25:
+        parts = rng.choice(AGENT_FIELDS), rng.choice(COLONS), rng.choice(AGENTS)
+    elif chance < 0.95:
+        value = rng.choice(["/", "/", "", "*"]) + joined(rng, 7, LINE_PIECES)
+        parts = rng.choice(FIELDS), rng.choice(COLONS), value
+    else:
+        parts = (joined(rng, 5, LINE_PIECES),)
+    return "".join(parts) + rng.choice(ENDS)
+
+
+def body(rng):
+    if rng.random() < 0.02:
+        return rng.randbytes(rng.randrange(300))
+    start = rng.choice(["", "user-agent: *\n", "user-agent: a\n", "\ufeff"])
+    lines = (line(rng) for _ in range(rng.choice([3, 8, 20, 20, 60, 300])))
+    found = (start + "".join(lines)).encode("utf-8")
+    if rng.random() < 0.1 and found:
+        at = rng.randrange(len(found))
+        found = found[:at] + rng.randbytes(1) + found[at + 1 :]
+    return found
+
+
+def path_and_tokens(rng):
+    path = "/" + joined(rng, 8, LINE_PIECES).replace("#", "")
+    return path, rng.sample(TOKENS, rng.randrange(3))
