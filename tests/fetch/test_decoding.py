@@ -2,11 +2,8 @@
 
 import gzip
 import zlib
-from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from tests.crawling.web import raw_deflate
@@ -69,13 +66,3 @@ def test_other_codings():
         with pytest.raises(DecodingError, match=f"not asked for: '{coding}'"):
             decode(TEXT, [coding], 10, complete=True)
     assert decode(b"", ["gzip", "rot13"], 10, complete=True) == b""
-
-
-@given(
-    st.binary(max_size=300),
-    st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "identity", "x"]), max_size=3),
-    st.booleans(),
-)
-def test_any_bytes_are_decoded_or_refused(body, codings, complete):
-    with suppress(DecodingError):
-        assert len(decode(body, codings, 50, complete=complete)) <= 50

@@ -30,6 +30,8 @@ TOKENS = (
     b"License: https://a/\n", b"Sitemap: ", b"\xef\xbb\xbf", b"<html><body><pre>", b"noindex",
     b'[{"location": "/", "tdm-reservation": 1}]', b"unavailable_after: 2026-01-01", b"\x1f\x8b",
     b'{"kind":"page","url":"https://a/","robotstxt":null}\n', b"SQLite format 3\0", b"WARC/1.1\r\n",
+    b"https://u:p@a.example:8443/b%2f;c?d=e#f", b"//[::1]:80/", b"\xc3\xa9", b"max-age=5, no-cache", b"User-agent: a\n",
+    b'<https://a/1>; rel="license"; type="application/rsl+xml"', b"train-ai=n, search=y", b"mybot: none",
 )  # fmt: skip
 KEY = "https://a"
 TARGETS = {}
@@ -49,12 +51,24 @@ def parser(data):
     robots = RobotsTxt.parse(data)
     text = data.decode("utf-8", "surrogateescape")
     url = f"https://a/{text[:200]}"
-    assert robots.groups is not None
+    for group in robots.groups:
+        lines = [rule.line for rule in group.rules]
+        assert lines == sorted(lines)
     assert robots.sitemaps is not None
     verdict = robots.verdict(url, "a", "b")
     assert robots.verdict(url, "a", "b") == verdict
     explain(data, "/a", "a")
     lint(data)
+
+
+def results(usage):
+    from scrapy_rep.protocol.limits import MAX_USAGE_RAW
+    from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
+
+    found = {usage.result(purpose) for purpose in PURPOSES}
+    found |= {usage.value(label) for _, label in MEANINGS}
+    assert found <= {"allow", "disallow", "unknown"}
+    assert all(len(statement.raw) <= MAX_USAGE_RAW for statement in usage.statements)
 
 
 @target
@@ -63,35 +77,49 @@ def usage(data):
     from scrapy_rep.protocol.usage.usage import HEADERS, Usage
 
     found = RobotsTxt.parse(data).usage("https://a/b", "a")
+    results(found)
     for name in HEADERS:
-        found = found.with_header(name, [data])
+        found = found.with_header(name, [data, data.decode("latin-1")])
+        results(found)
+    results(found.with_meta(dict.fromkeys(("robots", "a", "tdm-reservation"), str(data))))
     assert Usage.from_dict(found.as_dict()) == found
 
 
 @target
 def tags(data):
-    from scrapy_rep.protocol import meta_tags
+    from scrapy_rep.protocol.meta_tags import of_page
 
     text = data.decode("latin-1")
-    meta_tags.of_header(text, ["a"], 1e9)
-    meta_tags.of_meta("robots", text, ["a"], 1e9)
+    for words in (text, f"unavailable_after: {text}"):
+        for found in (of_page([words], (), ["a"], 1e9), of_page((), [("robots", words)], (), 1e9)):
+            assert found.noindex in {False, True}
 
 
 @target
 def tdmrep(data):
     from scrapy_rep.protocol.usage.tdmrep import TdmRules
+    from scrapy_rep.protocol.usage.usage import Usage
 
-    TdmRules(data).statements_for("/a")
+    rule = b'[{"location": "/", "tdm-reservation": %s}]' % data
+    for body in (data, rule):
+        results(Usage().with_statements(TdmRules(body).statements_for("/a")))
 
 
 @target
 def urls(data):
     from scrapy_rep.protocol.origin import origin_of, split_url, target_of
 
-    url = data.decode("utf-8", "surrogateescape")
-    target_of(url)
-    with suppress(ValueError):
-        assert split_url(url) == (origin_of(url), target_of(url))
+    def none_if_invalid(function, url):
+        with suppress(ValueError):
+            return function(url)
+
+    text = data.decode("utf-8", "surrogateescape")
+    for url in (text, f"http://{text}", f"https://{text}/x"):
+        origin, split = none_if_invalid(origin_of, url), none_if_invalid(split_url, url)
+        assert split == (origin and (origin, target_of(url)))
+        assert target_of(url).startswith("/")
+        if origin is not None:
+            assert origin_of(str(origin)) == origin_of(origin.robotstxt_url) == origin
 
 
 @target
@@ -102,17 +130,18 @@ def answers(data):
     from scrapy_rep.protocol.soft404 import is_not_found_page
 
     text = data.decode("latin-1")
-    assert freshness_lifetime(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2
-    retry_after(text, 1e9)
-    is_not_found_page(data)
+    assert 1 <= freshness_lifetime(text, text, ttl=1, ttl_min=1, ttl_max=2) <= 2
+    assert 0 <= (retry_after(text, 1e9) or 0) < 2**40
+    assert is_not_found_page(data) in {False, True}
     unwrap(data, truncated=True)
-    for coding in ("gzip", "deflate"):
+    for codings in (["gzip"], ["deflate"], ["gzip", "deflate"], ["br"], ["identity", "x"]):
         with suppress(DecodingError):
-            assert len(decode(data, [coding], 1_000, complete=False)) <= 1_000
+            assert len(decode(data, codings, 1_000, complete=False)) <= 1_000
 
 
 @target
 def records(data):
+    from scrapy_rep.protocol.fetch_policy import Policy
     from scrapy_rep.protocol.record import VERSION, Record, RecordError
 
     header = len(data).to_bytes(4, "big") + data + b"Disallow: /"
@@ -122,7 +151,9 @@ def records(data):
         bytes([VERSION]) + zlib.compress(header),
     ):
         with suppress(RecordError):
-            Record.decode(form, KEY, max_size=1_000)
+            record = Record.decode(form, KEY, max_size=1_000)
+            Policy().access(record, 0.0)
+            Policy().is_due(record, 0.0)
 
 
 @target

@@ -108,11 +108,6 @@ def test_anything_else_is_returned_as_it_is(text, truncated):
     assert unwrap(text, truncated=truncated) is text
 
 
-@given(st.binary(), st.booleans())
-def test_any_bytes_are_returned_as_they_are(text, truncated):
-    assert unwrap(text, truncated=truncated) is text
-
-
 def test_other_references_stay():
     start, end = CHROMIUM
     assert unwrap(start + b"&copy &#64; &amp;lt; &quot;&#39;" + end, truncated=False) == (

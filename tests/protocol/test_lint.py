@@ -195,11 +195,6 @@ def test_any_file_has_as_many_readings_as_lines(parts, end):
     assert {finding.code for finding in result.findings} <= CODES.keys()
 
 
-@given(st.binary(max_size=300))
-def test_any_bytes_are_linted(body):
-    lint(body)
-
-
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([b"/a", b"/a*", b"/a**", b"/a$", b"/*a", b"/", b"*", b"**", b"/b"])), max_size=6), st.sampled_from(["/", "/a", "/ab", "/ba", "/b"]))  # fmt: skip
 def test_a_rule_that_never_wins_never_wins(rules, target):
     lines = [(b"Allow: " if allow else b"Disallow: ") + value for allow, value in rules]

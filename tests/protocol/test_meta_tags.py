@@ -4,12 +4,10 @@ from datetime import datetime, timezone
 from itertools import repeat
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_header, of_meta, of_page
-from tests.protocol.headers import PARTS, values
+from tests.protocol.headers import PARTS
 
 NOW = 1_300_000_000.0  # 2011-03-13
 NONE = Tags()
@@ -225,18 +223,6 @@ def test_a_page_may_have_much_that_is_not_meant_for_us():
 def test_tags_are_true_where_they_ask_for_something():
     assert [bool(tags) for tags in (NONE, NOINDEX, NOFOLLOW, BOTH)] == [False, True, True, True]
     assert NOINDEX | NOFOLLOW == BOTH
-
-
-@given(st.text(max_size=80))
-def test_any_text_is_read(text):
-    assert of_header(text, (), NOW).noindex in {False, True}
-    assert of_meta("robots", f"unavailable_after: {text}", (), NOW).nofollow in {False, True}
-
-
-@given(st.lists(values, max_size=4), st.lists(st.tuples(values, values), max_size=4))
-def test_any_headers_and_elements_are_read(headers, metas):
-    assert isinstance(of_page(headers, [("robots", value) for _, value in metas], US, NOW), Tags)
-    assert of_page(headers, metas, US, NOW).noindex in {False, True}
 
 
 @pytest.mark.parametrize("part", PARTS)

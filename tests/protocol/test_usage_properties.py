@@ -1,16 +1,12 @@
 """What holds of preferences in every file."""
 
-import json
 import random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol import RobotsTxt, target_of
-from scrapy_rep.protocol.limits import MAX_USAGE_RAW
+from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
-from scrapy_rep.protocol.usage.tdmrep import TdmRules
-from scrapy_rep.protocol.usage.usage import Usage
 
 URL = "http://h"
 paths = st.sampled_from(["", "/ ", "/a ", "/a* ", "/*b ", "/ab$ ", "/%61 ", "/b\t"])
@@ -30,12 +26,6 @@ lines = st.one_of(
     st.builds("Content-Signal: {}{}".format, paths, signals),
     st.sampled_from(["License: http://l/1", "Disallow: /c", "DisallowAITraining: /a", "", "x"]),
 )
-files = st.one_of(
-    st.binary(max_size=200),
-    st.lists(st.one_of(lines, st.sampled_from(["User-agent: *", "User-agent: a"]))).map(
-        lambda them: "\n".join(them).encode()
-    ),
-)
 
 
 def results(usage):
@@ -44,49 +34,6 @@ def results(usage):
         **{purpose: usage.result(purpose) for purpose in PURPOSES},
         **{label: usage.value(label) for label in labels},
     }
-
-
-@given(files, st.one_of(st.text(), targets), st.lists(st.text(max_size=3)))
-def test_any_bytes_have_a_usage(body, url, tokens):
-    usage = RobotsTxt.parse(body).usage(url, *tokens)
-    assert set(results(usage).values()) <= {"allow", "disallow", "unknown"}
-    assert all(len(statement.raw) <= MAX_USAGE_RAW for statement in usage.statements)
-
-
-@given(
-    st.sampled_from(
-        ["content-usage", "content-signal", "x-robots-tag", "tdm-reservation", "tdm-policy", "link"]
-    ),
-    st.lists(
-        st.one_of(st.binary(), st.text(), st.from_regex(r'<[a-z:/]*>(; (rel|type)="?[a-z]*"?)*'))
-    ),
-)
-def test_any_header_can_be_read(name, values):
-    assert results(Usage(tokens=("a",)).with_header(name, values))
-
-
-@given(st.dictionaries(st.sampled_from(["robots", "a", "tdm-reservation", "x"]), st.text()))
-def test_any_meta_elements_can_be_read(elements):
-    assert results(Usage(tokens=("a",)).with_meta(elements))
-
-
-@given(
-    st.one_of(
-        st.binary(),
-        st.recursive(
-            st.one_of(st.none(), st.integers(), st.text(), st.booleans()),
-            lambda inner: (
-                st.lists(inner)
-                | st.dictionaries(
-                    st.sampled_from(["location", "tdm-reservation", "tdm-policy", "x"]), inner
-                )
-            ),
-        ).map(lambda value: json.dumps(value).encode()),
-    ),
-    st.text(),
-)
-def test_any_tdmrep_json_can_be_read(body, url):
-    assert results(Usage().with_statements(TdmRules(body).statements_for(target_of(url))))
 
 
 @given(st.lists(lines, max_size=8), targets, st.randoms())
