@@ -18,8 +18,6 @@ If an error occurs while a request is decided, the error is logged and the reque
 dry run the request is sent.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

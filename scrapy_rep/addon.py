@@ -1,7 +1,5 @@
 """The add-on, which enables all components of scrapy-rep."""
 
-from __future__ import annotations
-
 from math import inf, nextafter
 from typing import Any, Final, NoReturn
 

@@ -3,8 +3,6 @@
 The functions return the texts of dropped requests for messages.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The entries of REP_OVERRIDES: policies that replace robots.txt for some hosts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Handlers of signals must be plain functions, not coroutine functions.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types

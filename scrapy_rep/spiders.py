@@ -1,7 +1,5 @@
 """Sitemap spiders that fetch each robots.txt only once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import AsyncIterator, Sequence
 from time import monotonic, time

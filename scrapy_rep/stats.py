@@ -1,7 +1,5 @@
 """The names of the stats."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from scrapy.crawler import Crawler

@@ -1,7 +1,5 @@
 """What a subcommand of ``scrapy robots`` is, its options, and the arguments that it takes."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

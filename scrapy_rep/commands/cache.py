@@ -1,7 +1,5 @@
 """``scrapy robots cache``: lists, shows, refreshes and removes records of the store."""
 
-from __future__ import annotations
-
 import argparse
 import base64
 import json

@@ -1,7 +1,5 @@
 """``scrapy robots check``: prints the verdicts on URLs, one line for each URL."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

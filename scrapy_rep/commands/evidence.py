@@ -3,8 +3,6 @@
 For each decision it prints the line of robots.txt that decided.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

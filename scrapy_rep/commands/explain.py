@@ -1,7 +1,5 @@
 """``scrapy robots explain``: prints why a URL is allowed or disallowed."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``scrapy robots lint``: prints the problems in a robots.txt, and what each line means."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -5,8 +5,6 @@ may be read from a file of any size: most are counted at once, and not kept in m
 whose robots.txt is not known yet are kept, up to a maximum number.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

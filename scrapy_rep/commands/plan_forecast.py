@@ -1,7 +1,5 @@
 """The forecast of a crawl: the number of its URLs by decision, its minimum duration, and limits."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Reads the URLs in the sitemaps of a robots.txt. Size, depth and number are limited."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from http import HTTPStatus
 from itertools import islice

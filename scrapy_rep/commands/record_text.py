@@ -1,7 +1,5 @@
 """Records (how the last fetches of a file ended) as text and as values for JSON."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The command ``scrapy robots``, which runs its subcommands."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

@@ -5,8 +5,6 @@ instead, its commands would be listed outside of projects, too: Scrapy checks ``
 only for its own commands and those of the project.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from scrapy.commands import check, fetch, parse, shell, view

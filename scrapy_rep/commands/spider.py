@@ -1,7 +1,5 @@
 """The crawl of a command. Its spider runs a coroutine, which looks up robots.txt files."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from time import time

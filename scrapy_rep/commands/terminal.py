@@ -1,7 +1,5 @@
 """Output of the commands: exit status, colours and progress on a terminal."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

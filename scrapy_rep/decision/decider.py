@@ -3,8 +3,6 @@
 An override is an entry of REP_OVERRIDES. A lookup finds a robots.txt in the store, or fetches it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple

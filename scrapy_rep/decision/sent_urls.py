@@ -4,8 +4,6 @@ Handlers change some URLs before they send them. For each handler of Scrapy, a f
 a URL in the same way, with the same library. For any other handler, all ways are tried.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -5,8 +5,6 @@ disallowed page must not be fetched by another spelling of its URL, so each spel
 one of them is disallowed, the URL is disallowed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The paths of reports and evidence: replaces placeholders, and gives each crawl its own path."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path

@@ -13,8 +13,6 @@ in a query they are data (RFC 3986 §3.4), and RFC 9309 §2.2.2 has ``?baz=https
 this step are equal with it.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 Neither field is part of RFC 9309. Both are read strictly: a line that isn't well-formed is ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The explanation of a verdict: the group that applies, and all its rules that match."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from scrapy_rep.protocol.matching.ruleset import matching_rules

@@ -3,8 +3,6 @@
 Both are determined from the record: how the last fetches of robots.txt ended.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import Enum

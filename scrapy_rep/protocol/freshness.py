@@ -1,7 +1,5 @@
 """Cache-Control, Age and Retry-After: how long a response may be used, and when to retry."""
 
-from __future__ import annotations
-
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Final

@@ -7,8 +7,6 @@ splitting the text at ``Disallow:`` and ``Allow:``. Only lines that are written 
 read one by one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache

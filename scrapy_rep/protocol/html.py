@@ -4,8 +4,6 @@ Browsers, and APIs that render pages, return robots.txt in this form. Parsed as 
 would be a part of the first line of the file. This line would be lost, and with it the first group.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@
 ``Contents``, which reads them with the functions of this module.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum, Flag, auto

@@ -3,8 +3,6 @@
 Where a text says "own choice", no specification has a number: scrapy-rep has chosen it.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 MAX_BODY_BYTES: Final = 512_000

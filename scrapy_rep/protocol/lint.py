@@ -1,7 +1,5 @@
 """The linter, for authors of a robots.txt: finds how each line is read, and its problems."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from itertools import islice

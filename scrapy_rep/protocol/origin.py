@@ -4,8 +4,6 @@ An origin is scheme, host and port. A robots.txt is valid for one origin (SPEC S
 A target is path and query in canonical form. The patterns of rules are matched with it.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from ipaddress import IPv6Address

@@ -1,7 +1,5 @@
 """How a fetch of robots.txt ended: available, unavailable or unreachable, with its evidence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Product tokens: the names of crawlers in ``User-agent`` lines (RFC 9309 §2.2.1)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Soft 404: a server error (5xx) with a page that means 'not found' (SPEC F-9)."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Final

@@ -1,7 +1,5 @@
 """Dates in robots tags, in the formats of ISO 8601, RFC 822, RFC 850 and the command ``date``."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta, timezone
 from typing import Final

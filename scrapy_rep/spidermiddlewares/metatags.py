@@ -1,7 +1,5 @@
 """The spider middleware that obeys robots meta tags and X-Robots-Tag."""
 
-from __future__ import annotations
-
 from time import time
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The base of the spider middlewares: reads meta elements of pages, and drops or marks items."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """The spider middleware that reads the usage preferences of a page, and obeys them."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from scrapy.crawler import Crawler

@@ -1,7 +1,5 @@
 """The format of the evidence, by its path: WARC (``.warc.gz``), or JSON Lines in a directory."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Evidence as JSON Lines in a directory. Each robots.txt text is stored once, in its own file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

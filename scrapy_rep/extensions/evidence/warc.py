@@ -3,8 +3,6 @@
 robots.txt files are response records, and lines are metadata records.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterator, Sequence

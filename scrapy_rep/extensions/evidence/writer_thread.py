@@ -3,8 +3,6 @@
 The crawl never waits for the thread. If the disk is too slow, lines are lost, and counted.
 """
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 from pathlib import Path

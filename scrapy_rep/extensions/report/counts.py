@@ -1,7 +1,5 @@
 """The counts of a report by origin, by rule and by other keys. The number of rows is limited."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

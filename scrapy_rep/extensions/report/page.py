@@ -1,7 +1,5 @@
 """The report as one HTML page without external files."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The rows of a report, which are written as JSON. Times are strings, ISO 8601 in UTC."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

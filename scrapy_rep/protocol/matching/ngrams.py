@@ -7,8 +7,6 @@ gram is looked up in the index. The strings that are found are candidates, which
 All other strings can't be in the text, because their gram is not.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache

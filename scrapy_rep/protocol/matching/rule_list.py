@@ -1,7 +1,5 @@
 """The rules of a group without an index: a target is compared with all of their patterns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from operator import ne
 from sys import getsizeof

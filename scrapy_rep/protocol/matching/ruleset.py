@@ -1,7 +1,5 @@
 """The compiled rules for one crawler, for finding the rule that decides (RFC 9309 §2.2.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain

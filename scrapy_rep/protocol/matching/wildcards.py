@@ -5,8 +5,6 @@ only tried if the target contains the longest part of the pattern: parts are the
 wildcards. If there are many patterns, an n-gram index of these parts finds the few that can match.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """Content-Signal: pairs such as ``ai-train=no``, separated by commas. It has no formal grammar."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, Value, strictest_value

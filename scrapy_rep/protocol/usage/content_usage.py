@@ -1,7 +1,5 @@
 """Content-Usage, a Dictionary of RFC 9651, which is parsed by ``http-sf``."""
 
-from __future__ import annotations
-
 from typing import Any, Final, cast
 
 from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, Value

@@ -1,7 +1,5 @@
 """Licenses of RSL 1.0: their URIs are reported, but the licenses are not read."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

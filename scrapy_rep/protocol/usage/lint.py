@@ -1,7 +1,5 @@
 """The linter of usage lines: the lines of robots.txt with usage preferences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

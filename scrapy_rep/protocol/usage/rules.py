@@ -1,7 +1,5 @@
 """The usage lines in the groups for a crawler: the lines with usage preferences."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -4,8 +4,6 @@ The source of a statement is the specification by which it is read. Its place is
 written it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """The tags noai, noimageai and noml in X-Robots-Tag headers and robots meta elements."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final
