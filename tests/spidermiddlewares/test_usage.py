@@ -198,33 +198,24 @@ async def test_drop(web, unknown, dropped, queue):
 
 
 async def test_a_drop_says_why(web):
-    site = web.site(usage("Content-Usage: train-ai=n"))
-    settings = {"REP_USAGE_ACTION": "drop", **TRAINING}
-    result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
-    error = result.failures[0].value
-    (said,) = error.usage.statements
+    site = web.site(usage("Content-Usage: train-ai=n, search=n"))
+    urls = {purpose: site.url(f"/{purpose}") for purpose in ("ai-training", "search")}
+    requests = [
+        scrapy.Request(url, meta={"robotstxt_purposes": [purpose]}) for purpose, url in urls.items()
+    ]
+    result = await crawl(*requests, settings={"REP_USAGE_ACTION": "drop"})
+    errors = {failure.request.url: failure.value for failure in result.failures}
+    said, _ = errors[urls["ai-training"]].usage.statements
     assert (*said[:3], said.line) == ("content-usage", "train-ai", "disallow", 2)
-    cause = f"usage preferences in {site.url('/robots.txt')}: ai-training: disallow"
-    assert str(error) == f"Forbidden by {cause}"
     assert result.stats["robotstxt/forbidden"] == 2
     assert result.stats["robotstxt/forbidden_reason_count/usage"] == 2
     told = result.messages(logging.INFO)
-    assert f"Forbidden by {cause}: <GET {site.url('/1')}>" in told
-    assert f"Requests dropped because of robots.txt: 2\n       2  {cause}" in told
-
-
-async def test_drops_for_several_purposes_are_told_apart(web):
-    site = web.site(usage("Content-Usage: train-ai=n, search=n"))
-    urls = {name: site.url(f"/{name}") for name in ("search", "ai-training")}
-    requests = [
-        scrapy.Request(url, meta={"robotstxt_purposes": [name]}) for name, url in urls.items()
-    ]
-    result = await crawl(*requests, settings={"REP_USAGE_ACTION": "drop"})
-    (summary,) = [text for text in result.messages() if text.startswith("Requests dropped")]
-    where = f"usage preferences in {site.url('/robots.txt')}"
-    for name, url in urls.items():
-        assert f"Forbidden by {where}: {name}: disallow: <GET {url}>" in result.messages(20)
-        assert f"       1  {where}: {name}: disallow" in summary.splitlines()
+    (summary,) = [text for text in told if text.startswith("Requests dropped")]
+    for purpose, url in urls.items():
+        cause = f"usage preferences in {site.url('/robots.txt')}: {purpose}: disallow"
+        assert str(errors[url]) == f"Forbidden by {cause}"
+        assert f"Forbidden by {cause}: <GET {url}>" in told
+        assert f"       1  {cause}" in summary.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -352,21 +343,6 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
     result = await crawl(*urls, settings={"REP_PURPOSES": "tdm"})
     results = {r.url: r.meta["robotstxt"]["usage"]["results"]["tdm"] for r in result.responses}
     assert [results[url] for url in urls] == ["disallow", "disallow", "allow", "unknown"]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("REP_PURPOSES", ["training"]),
-        ("REP_PURPOSES", True),
-        ("REP_USAGE_ACTION", "keep"),
-        ("REP_USAGE_UNKNOWN", "ask"),
-        ("REP_USAGE_SOURCES", ["tdm"]),
-    ],
-)
-async def test_a_wrong_setting_stops_the_crawl(name, value):
-    with pytest.raises(SettingsError, match=f"{name} is .*: it must be "):
-        await crawl(settings={name: value})
 
 
 async def test_an_item_that_cannot_be_marked_costs_no_other(web):

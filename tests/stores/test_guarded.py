@@ -53,20 +53,6 @@ def disk(tmp_path):
     return Disk(tmp_path)
 
 
-async def test_a_worker_has_its_leases_by_itself_while_the_store_is_down(disk):
-    disk.remove()
-    for store in (disk.store, disk.other):
-        assert is_about((await store.claim(HOST, "a", LONG)).lease, "a", LONG)
-        assert is_about((await store.claim(HOST, "a", 2 * LONG)).lease, "a", 2 * LONG)
-        assert is_about((await store.claim(HOST, "b", LONG)).lease, "a", 2 * LONG)
-        assert is_about((await store.get(HOST)).lease, "a", 2 * LONG)
-        claim = await store.claim(HOST, PAUSE, 3 * LONG, longer=True)
-        assert is_about(claim.lease, PAUSE, 3 * LONG)
-        assert list(await store.pauses()) == [HOST]
-    disk.mount()
-    await disk.close()
-
-
 async def test_the_leases_of_the_store_count_again_when_it_is_back(disk):
     await disk.store.claim(HOST, "a", LONG)
     disk.remove()

@@ -317,23 +317,9 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
         assert len(warnings) == 2
 
 
-async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path, request):
-    store = Redis(tmp_path)
-    request.addfinalizer(store.close)
-    sites = [web.site(robots(RULES)) for _ in range(10)]
-    for site in sites[:2]:
-        store.client.rpush(f"robots:lease:{{{site.url('')}}}", "a list")
-    failures = Failures(store.uri)
-    pages = [site.url(path) for path in ("/1", "/private") for site in sites]
-    result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
-    assert [site.targets for site in sites] == [["/1"]] * 10
-    assert [len(site.robots_requests) for site in sites] == [1] * 10
-    assert store.origins() == {site.url("") for site in sites}
-    assert failures.heard == []
-    assert len(result.messages(logging.WARNING)) == 2
-
-
-async def test_turns_and_pauses_of_another_type_are_no_fault_of_the_store(web, tmp_path, request):
+async def test_leases_turns_and_pauses_of_another_type_are_no_fault_of_the_store(
+    web, tmp_path, request
+):
     store = Redis(tmp_path)
     request.addfinalizer(store.close)
     hosts = [f"127.0.0.{n}" for n in range(1, 4)]
@@ -343,10 +329,13 @@ async def test_turns_and_pauses_of_another_type_are_no_fault_of_the_store(web, t
     store.client.rpush(names[0], "a list")
     store.client.hset(names[1], "a", "hash")
     store.client.set("robots:pauses", "a text")
+    names.append(f"robots:lease:{{{sites[0].url('')}}}")
+    store.client.rpush(names[-1], "a list")
     failures = Failures(store.uri)
     pages = [site.url(f"/{n}") for n in range(3) for site in sites]
     result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
     assert sorted(result.fetched) == sorted(pages)
+    assert [len(site.robots_requests) for site in sites] == [1] * 3
     assert failures.heard == []
     assert store.origins() == {site.url("") for site in sites}
     told = [line.partition(" was not")[0] for line in result.messages(logging.WARNING)]
