@@ -38,12 +38,8 @@ from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_facts import Route, host_of
-from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.scrapy_internals import wake_engine
-from scrapy_rep.utils.text import printable_request
-
-logger: Final = LimitedLogger(__name__)
 
 
 class _Leased(Reason):
@@ -72,7 +68,7 @@ class Admission:
     ) -> None:
         self._crawler = crawler
         self._cache = cache
-        self._decider = decider
+        self.decider: Decider = decider
         self._clock = clock
         self._leases = leases
         self.defer_timeout: float = options.defer_timeout
@@ -129,13 +125,13 @@ class Admission:
         entry of ``origin``, if the caller knows it. If a ``Hold`` is returned, what ends the wait
         has been started.
         """
-        if not self._decider.needs_robotstxt(origin):
+        if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
         entry = entry or self._cache.known_entry(origin)
         if entry is not None and self._is_free(entry):
             return None
         entry = entry or self.lookups.result(origin, self._clock.time())
-        ask = Ask(origin, head, entry, self._decider, self.terms)
+        ask = Ask(origin, head, entry, self.decider, self.terms)
         hold = self.hold(ask)
         if hold is None:
             for reason in self.reasons:
@@ -190,7 +186,7 @@ class Admission:
         if not is_paused and not self.asks_for_all:
             return None
         # Where no robots.txt decides, by an override or a meta key, no other reason does either.
-        return self._decider.origin_governing(request)
+        return self.decider.origin_governing(request)
 
     async def admit_to_wire(
         self, request: Request, origin: Origin, terms: Mapping[str, Any] | None
@@ -200,7 +196,7 @@ class Admission:
         If a reason asks for that, it has the lease of its host then. ``terms`` are on its ticket.
         """
         entry = self._cache.known_entry(origin)
-        ask = Ask(origin, lambda: request, entry, self._decider, self.terms, on_wire=True)
+        ask = Ask(origin, lambda: request, entry, self.decider, self.terms, on_wire=True)
         ask.terms = terms or {}
         hold = self.hold(ask)
         if hold is None:
@@ -251,23 +247,6 @@ class Admission:
         self._queues.append(queue)
         self.listen_for_hold_change(queue.hold_changed)
 
-    def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides about ``request``.
-
-        None if no robots.txt decides, or after an error, which is logged.
-        """
-        try:
-            return self._decider.origin_governing(request)
-        except Exception:
-            # The middleware gets the same error, and drops the request.
-            stats.count(self._crawler, stats.QUEUE_ERRORS)
-            logger.exception(
-                "Error while asking what governs %s",
-                printable_request(request),
-                extra={"spider": self._crawler.spider},
-            )
-            return None
-
     @property
     def has_queue(self) -> bool:
         return bool(self._queues)
@@ -290,7 +269,7 @@ class Admission:
         """Return the hold of a host that has a pause, in which no robots.txt is fetched either."""
         if origin.host not in self.paused_hosts:
             return None
-        hold = self.back_off.hold(Ask(origin, lambda: request, None, self._decider, self.terms))
+        hold = self.back_off.hold(Ask(origin, lambda: request, None, self.decider, self.terms))
         if hold is not None:
             self._note_waiting(origin, hold)
         return hold
@@ -321,10 +300,6 @@ class Admission:
         """Start nothing any more, and stop all timers; return how many requests are deferred."""
         self.lookups.close()
         return sum(queue.stop() for queue in self._queues)
-
-    async def finish(self) -> None:
-        await self.back_off.finish()
-        await self._leases.finish()
 
     def _start_lookups(self) -> None:
         self.lookups.begin()

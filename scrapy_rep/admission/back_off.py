@@ -33,14 +33,11 @@ from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer, robotstxt_back_off
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import ExpiringDict, Once
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.download_facts import default_download_timeout
 from scrapy_rep.utils.log import LimitedLogger
-
-logger: Final = LimitedLogger(__name__)
 
 _TOO_MANY_REQUESTS: Final = 429
 _SERVICE_UNAVAILABLE: Final = 503
@@ -112,6 +109,7 @@ class BackOff(Reason):
     ) -> None:
         """Call ``listener`` with a host when the hold of its requests may have changed."""
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._is_active = options.back_off_max > 0 and not options.dry_run
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
@@ -123,7 +121,6 @@ class BackOff(Reason):
             _MAX_HOSTS, lambda host: host.until <= clock.monotonic() and host.probe is None
         )
         """The hosts that have a pause, or had one and were not asked since then."""
-        self._background = Background()
         self._read_at = -math.inf
         self._readers: list[Promise[None]] | None = None
         """Requests that wait until they are read; None if they are not being read."""
@@ -218,7 +215,7 @@ class BackOff(Reason):
             return None
         if self._readers is None:
             self._readers = []
-            self._background.start(self._read())  # without asyncio, it may end at once
+            self._leases.background.start(self._read())  # without asyncio, it may end at once
         if self._readers is None or now - self._read_at < _READ_AGE_MAX:
             return None
         read: Promise[None] = Promise()
@@ -263,9 +260,6 @@ class BackOff(Reason):
         host = urlparse_cached(request).hostname
         return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
 
-    async def finish(self) -> None:
-        await self._background.finish()
-
     def _ignore_retry(self, request: Request, paused: PausedHost) -> None:
         """Let the next retry of ``request`` not count in its meta, once in a pause."""
         # A request that no queue holds would otherwise be retried for ever.
@@ -290,13 +284,12 @@ class BackOff(Reason):
         """Count and log a pause, and send its signal."""
         origin = origin_of(request.url)
         stats.count(self._crawler, stats.BACK_OFF)
-        logger.log(
+        self._logger.log(
             logging.INFO if self._logged.add_if_new(origin.host) else logging.DEBUG,
             "%s answered %d: no requests for %.3g s",
             ascii(origin.host)[1:-1],
             status,
             seconds,
-            extra={"spider": self._crawler.spider},
         )
         self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
@@ -314,11 +307,10 @@ class BackOff(Reason):
         paused.probe, paused.until, paused.next_to_leave = None, until, -math.inf
         if not paused.given_up and until > paused.since + self._timeout + _CHECK_INTERVAL:
             paused.given_up = True
-            logger.warning(
+            self._logger.warning(
                 "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
                 "its requests are dropped until then",
                 ascii(host)[1:-1],
-                extra={"spider": self._crawler.spider},
             )
         self._listener(host)
 

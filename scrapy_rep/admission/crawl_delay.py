@@ -33,8 +33,6 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = LimitedLogger(__name__)
-
 _KEY: Final = "delay"
 _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter. A new
@@ -120,6 +118,7 @@ class CrawlDelay(Reason):
     ) -> None:
         """Call ``listener`` with a host whose delay ends sooner than it seemed."""
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._announcer = Announcer(crawler)
         self._limits = DelayLimits(crawler, options)
         self._dry_run = options.dry_run
@@ -219,7 +218,7 @@ class CrawlDelay(Reason):
                 what += " (REP_CRAWL_DELAY_MAX)" if taken == self._limits.max else ""
             if taken > _LONG:
                 what += f", at most {3600 / taken:.0f} requests per hour"
-        logger.info(
+        self._logger.info(
             "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
             origin,
             delay.seconds,
@@ -227,6 +226,5 @@ class CrawlDelay(Reason):
             ascii(delay.field.value)[1:-1],
             delay.field.line,
             what,
-            extra={"spider": self._crawler.spider},
         )
         self._announcer.send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)

@@ -35,7 +35,7 @@ class HostLeases:
         self._clock = clock
         self._name = uuid4().hex
         self._logger = LimitedLogger(__name__)
-        self._background = Background()
+        self.background: Background = Background()
         self._calls: dict[str, deque[Call]] = {}
         """Calls of the store to end something, which are made one after the other for each host."""
         self._claiming: dict[str, list[Promise[None]]] = {}
@@ -98,7 +98,7 @@ class HostLeases:
         calls = self._calls.setdefault(host, deque())
         calls.append(call)
         if len(calls) == 1:
-            self._background.start(self._make_calls(host, calls))
+            self.background.start(self._make_calls(host, calls))
 
     async def _make_calls(self, host: str, calls: deque[Call]) -> None:
         """Make all calls for a host, and log their errors; then let its claims go on."""
@@ -133,4 +133,4 @@ class HostLeases:
         return self._clock.time() + lease.left
 
     async def finish(self) -> None:
-        await self._background.finish()
+        await self.background.finish()

@@ -25,8 +25,6 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted
 
-logger: Final = LimitedLogger(__name__)
-
 _PATIENCE: Final = 1.0
 """Seconds in which deferred requests count as requests after a spider that was idle has added one.
 If it adds requests of unreachable origins, it would be called without end."""
@@ -38,6 +36,7 @@ class Idle:
 
     def __init__(self, crawler: Crawler, clock: Clock, queues: Sequence[Queue]) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._monotonic = clock.monotonic
         self._queues = queues
         self._since = -math.inf
@@ -71,7 +70,7 @@ class Idle:
         if not self._has_logged:
             self._has_logged = True
             lines = filter(None, (queue.idle_line() for queue in self._queues))
-            logger.info("%s", "; ".join(lines), extra={"spider": self._crawler.spider})
+            self._logger.info("%s", "; ".join(lines))
         raise DontCloseSpider
 
     def _scheduler_empty(self) -> None:

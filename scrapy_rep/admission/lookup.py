@@ -31,8 +31,6 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.download_facts import Route, route_of
 from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = LimitedLogger(__name__)
-
 MOST_COMPARED: Final = 100
 """Maximum number of requests of an origin that are searched for one with another route."""
 _MAX_FAILED: Final = 10_000
@@ -181,9 +179,6 @@ class Lookups(Reason):
 def log_error(crawler: Crawler, origin: Origin, error: Exception) -> None:
     """Log the error of a lookup, unless it has ended because the crawl closes."""
     if not isinstance(error, CrawlClosingError):
-        logger.error(
-            "Error while looking up robots.txt of %s",
-            origin,
-            exc_info=error,
-            extra={"spider": crawler.spider},
+        LimitedLogger(__name__, crawler).error(
+            "Error while looking up robots.txt of %s", origin, exc_info=error
         )

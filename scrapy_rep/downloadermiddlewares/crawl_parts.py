@@ -46,8 +46,6 @@ from scrapy_rep.utils.log import LimitedLogger, log_further_lines
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
 
-logger: Final = LimitedLogger(__name__)
-
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
 this time the record of the fetch is stored."""
@@ -74,6 +72,7 @@ class CrawlParts:
         See ``DecideAgain`` and ``Wire``.
         """
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._options = options = Options.of(crawler)
         self.scheduler_stores_requests: bool = _scheduler_stores_requests(crawler)
         self.clock: Clock = Clock()
@@ -89,7 +88,7 @@ class CrawlParts:
         self.cache: Cache = Cache(records, self._shared.entries, self._send_parsed)
         decider = Decider(crawler, options, self.cache, overrides)
         self.decider: Decider = decider
-        leases = HostLeases(self._shared.store, clock)
+        self._leases = leases = HostLeases(self._shared.store, clock)
         self.admission: Admission = Admission(crawler, self.cache, decider, options, clock, leases)
         self.waiting_requests: WaitingRequests = WaitingRequests(
             crawler, decider, self.admission, clock
@@ -147,11 +146,7 @@ class CrawlParts:
         deferred = self.admission.close()
         self.waiting_requests.close()
         if deferred and not self.scheduler_stores_requests:
-            logger.info(
-                "Deferred requests lost, because JOBDIR is not set: %d",
-                deferred,
-                extra={"spider": self._crawler.spider},
-            )
+            self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
         self.cache.close()
 
     async def _spider_closed(self) -> None:
@@ -166,16 +161,13 @@ class CrawlParts:
         try:
             await within(_CLOSING_TIME, self._finish())
         except TimeoutError:
-            logger.warning(
-                "Some records of robots.txt may not have been stored",
-                extra={"spider": self._crawler.spider},
-            )
+            self._logger.warning("Some records of robots.txt may not have been stored")
         finally:
             await self._shared.remove_user(self)
 
     async def _finish(self) -> None:
         await self.cache.finish()
-        await self.admission.finish()
+        await self._leases.finish()
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)

@@ -20,8 +20,6 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
 
-logger: Final = LimitedLogger(__name__)
-
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
 
@@ -119,11 +117,10 @@ def drop_response(
     """
     request.meta[signals.META_KEY] = signals.as_meta(verdict)
     stats.count(crawler, stats.FORBIDDEN_RESPONSE_COUNT)
-    logger.debug(
+    LimitedLogger(__name__, crawler).debug(
         "Dropped the response to %s: %s to %s",
         printable_request(request),
         cause,
         printable_request(Request(url)),
-        extra={"spider": crawler.spider},
     )
     return RobotsTxtDisallowed(verdict, redirected_to=url)

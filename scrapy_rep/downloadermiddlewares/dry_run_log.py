@@ -39,8 +39,6 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, describe_duration, printable_request
 
-logger: Final = LimitedLogger(__name__)
-
 _MAX_PARSERS: Final = 1_000
 _MAX_BYTES: Final = 64 * 1024 * 1024
 
@@ -108,6 +106,7 @@ class DryRun:
         clock: Clock,
     ) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._cache = cache
         self._announcer = drops.announcer
         self._drops = drops
@@ -129,10 +128,8 @@ class DryRun:
         try:
             await self._log_differences(request, decision, source)
         except Exception:
-            logger.exception(
-                "Error in a dry run, the request is sent: %s",
-                printable_request(request),
-                extra={"spider": self._crawler.spider},
+            self._logger.exception(
+                "Error in a dry run, the request is sent: %s", printable_request(request)
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
 
@@ -145,7 +142,6 @@ class DryRun:
         self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:
             store_judgement(request, decision.usage)
-        extra = {"spider": self._crawler.spider}
         would_wait = self._would_wait(request, verdict, decision.entry, source)
         verdict = verdict.with_origin(origin)
         why = describe_decision(verdict, decision.usage)
@@ -153,9 +149,7 @@ class DryRun:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             level = self._level(self._deferred, verdict, decision)
-            logger.log(
-                level, "Dry run, would defer %s: %s", printable_request(request), why, extra=extra
-            )
+            self._logger.log(level, "Dry run, would defer %s: %s", printable_request(request), why)
             return
         if verdict.allowed:
             self._count_delay(decision)
@@ -164,14 +158,13 @@ class DryRun:
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
-            logger.log(
+            self._logger.log(
                 self._level(self._differing, verdict, decision),
                 "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
                 "send" if allows else "drop",
                 printable_request(request),
                 "send" if verdict.allowed else "drop",
                 why,
-                extra=extra,
             )
             self._announcer.send(
                 robotstxt_differs, request=request, verdict=verdict, builtin_allows=allows
@@ -196,7 +189,7 @@ class DryRun:
         least = max((took, *((requests - 1) * delay for requests, delay in hosts)))
         stats.count(self._crawler, stats.DRY_RUN_HOSTS_WITH_DELAY, len(hosts))
         stats.count(self._crawler, stats.DRY_RUN_SECONDS, round(least))
-        logger.info(
+        self._logger.info(
             "Dry run: %d would have been dropped, %d deferred; the built-in decides differently on "
             "%d; %s%s",
             self._drops.causes.total,
@@ -207,7 +200,6 @@ class DryRun:
             if hosts
             else "no site has a delay",
             self._drops.causes.table(),
-            extra={"spider": self._crawler.spider},
         )
 
     def _would_wait(

@@ -71,6 +71,7 @@ class Subresources:
 
     def __init__(self, crawler: Crawler, decider: Decider, cache: Cache, options: Options) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._decider = decider
         self._cache = cache
         self._aborts_unknown = options.subresources_unknown == "abort"
@@ -97,18 +98,16 @@ class Subresources:
                 aborts, stat = True, stats.SUBRESOURCE_FORBIDDEN
                 why = describe(decision.verdict.with_origin(decision.origin))
             stats.count(self._crawler, stat)
-            logger.debug(
+            self._logger.debug(
                 "%s by a browser: %s: %s",
                 "Not fetched" if aborts and not self._dry_run else "Fetched",
                 printable_request(request),
                 why,
-                extra={"spider": self._crawler.spider},
             )
         except Exception:
-            logger.exception(
+            self._logger.exception(
                 "Error while obeying robots.txt, the browser is not to fetch %a",
                 without_credentials(url),
-                extra={"spider": self._crawler.spider},
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
             aborts = True

@@ -48,8 +48,6 @@ from scrapy_rep.utils.text import printable_request
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-logger: Final = LimitedLogger(__name__)
-
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
@@ -68,6 +66,7 @@ class RobotsTxtMiddleware:
             raise NotConfigured(describe_why_not_obeyed(crawler.settings))
         check_middleware_orders(crawler)
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._parts = parts = CrawlParts(crawler, self.process_request, self._give_back_or_drop)
         self.decider: Decider = parts.decider
         self.admission: Admission = parts.admission
@@ -309,12 +308,11 @@ class RobotsTxtMiddleware:
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
         """Log an error in scrapy-rep, and drop ``request``, as it may be disallowed."""
-        logger.error(
+        self._logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "dropped" if self._dry_run is None else "sent, as this is a dry run",
             printable_request(request),
             exc_info=error,
-            extra={"spider": self._crawler.spider},
         )
         stats.count(self._crawler, stats.ERROR_COUNT)
         if self._dry_run is None:

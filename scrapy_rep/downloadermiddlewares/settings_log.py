@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from operator import gt, lt
 from typing import Final
@@ -30,8 +29,6 @@ from scrapy_rep.signals import Announcer, robotstxt_overridden
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = LimitedLogger(__name__)
-
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
 _SCRAPYS_TOKENS: Final = ("Scrapy",)
 
@@ -52,37 +49,33 @@ def log_start(
     """Log how robots.txt is obeyed, in one line, and hints at settings that look like mistakes."""
     tokens = decider.tokens.default()
     changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
-    extra = {"spider": crawler.spider}
+    logger = LimitedLogger(__name__, crawler)
     logger.info(
         "%s robots.txt as %s, records in %s%s",
         "Reading" if options.dry_run else "Obeying",
         ", ".join(map(ascii, tokens)) or "'*' (no product token)",
         _place_of_store(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
-        extra=extra,
     )
     for warning in _warnings(crawler, options, decider, tokens):
-        logger.warning(warning, extra=extra)
+        logger.warning(warning)
     if options.tokens is None and tokens == _SCRAPYS_TOKENS:
         logger.info(
             "The product token is 'Scrapy', the name in Scrapy's default User-Agent. To name "
-            "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'",
-            extra=extra,
+            "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'"
         )
     if not can_defer:
         logger.info(
             "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
             "scheduler does not defer them. To defer them, set SCHEDULER_PRIORITY_QUEUE to "
             "'scrapy_rep.RobotsAwarePriorityQueue' or, with scrapy-redis, SCHEDULER_QUEUE_CLASS to "
-            "'scrapy_rep.RobotsAwareRedisQueue'",
-            extra=extra,
+            "'scrapy_rep.RobotsAwareRedisQueue'"
         )
     if not has_wire:
         logger.warning(
             "The downloader has no download_request_async: the delays and pauses of sites are "
             "checked in the last downloader middleware, before requests wait in their download "
-            "slots",
-            extra=extra,
+            "slots"
         )
 
 
@@ -167,6 +160,7 @@ class OverrideLog:
 
     def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._announcer = announcer
         self._overrides = overrides
         self._used: set[Override] = set()
@@ -183,7 +177,7 @@ class OverrideLog:
         stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
         if override not in self._used:
             self._used.add(override)
-            self._log(logging.INFO, "Override in use: %a", str(override))
+            self._logger.info("Override in use: %a", str(override))
         self._announcer.send(robotstxt_overridden, request=request, override=override)
 
     def log_expired(self) -> None:
@@ -191,7 +185,4 @@ class OverrideLog:
         message = "Override expired at %s, robots.txt is obeyed again: %a"
         while self._overrides.expired:
             override = self._overrides.expired.pop()
-            self._log(logging.WARNING, message, override.until_text, str(override))
-
-    def _log(self, level: int, message: str, *values: str | None) -> None:
-        logger.log(level, message, *values, extra={"spider": self._crawler.spider})
+            self._logger.warning(message, override.until_text, str(override))

@@ -24,8 +24,6 @@ from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, printable, printable_request, short, without_credentials
 
-logger: Final = LimitedLogger(__name__)
-
 STATUSES: Final = frozenset({202, 401, 402, 403, 405, 429, 503})
 """Statuses of responses that may refuse a request."""
 _REFUSING: Final = frozenset({402, 403, 429})
@@ -44,6 +42,7 @@ class Refusals:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._announcer = Announcer(crawler)
         self._once = Once()
         self._sites = Tally()
@@ -74,11 +73,10 @@ class Refusals:
             return
         stats.count(self._crawler, stats.REFUSED_COUNT.format(status=response.status))
         if self._sites.add(origin, lambda: f"{origin}: {cause}") and not requires_license:
-            logger.info(
+            self._logger.info(
                 "Allowed by robots.txt, but refused by the site: %s: %s",
                 printable_request(request),
                 cause,
-                extra={"spider": self._crawler.spider},
             )
         self._announcer.send(robotstxt_refused, request=request, origin=origin, cause=cause)
 
@@ -86,12 +84,11 @@ class Refusals:
         """Log how many requests were refused, and by which sites most."""
         if not self._sites.total:
             return
-        logger.info(
+        self._logger.info(
             "Requests allowed by robots.txt, but refused by %s: %d%s",
             counted(len(self._sites), "site"),
             self._sites.total,
             self._sites.table(),
-            extra={"spider": self._crawler.spider},
         )
 
     def _count_license(
@@ -110,12 +107,11 @@ class Refusals:
             and (decision := decider.known_decision(request)) is not None
         ):
             uris = _license_uris(decider.usage_of(decision))
-        logger.warning(
+        self._logger.warning(
             "%s asks for a license (status %d): %s",
             origin,
             response.status,
             _join_printable(uris) or "no license is named",
-            extra={"spider": self._crawler.spider},
         )
 
 

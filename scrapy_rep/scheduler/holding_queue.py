@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -23,8 +23,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
-
-logger: Final = LimitedLogger(__name__)
+from scrapy_rep.utils.text import printable_request
 
 K = TypeVar("K", bound=Hashable)
 
@@ -67,7 +66,15 @@ class HoldingQueue(Queue, Generic[K]):
         return self._admission is None or self._admission.lookups.has_room
 
     def _origin(self, request: Request) -> Origin | None:
-        return None if self._admission is None else self._admission.origin_governing(request)
+        """Return the origin whose robots.txt decides on ``request``; None if there is none."""
+        if self._admission is None:
+            return None
+        try:
+            return self._admission.decider.origin_governing(request)
+        except Exception as error:  # noqa: BLE001 - the middleware gets it, and drops the request
+            what = "Error while asking what governs %s"
+            log_error(self._crawler, error, what, printable_request(request))
+            return None
 
     def _hold(self, origin: Origin | None, head: Callable[[], Request]) -> Hold | None:
         """Return why the next request of ``origin``, which ``head`` returns, has to wait."""
@@ -98,4 +105,4 @@ class HoldingQueue(Queue, Generic[K]):
 def log_error(crawler: Crawler, error: BaseException, message: str, subject: object) -> None:
     """Log ``message``, formatted with ``subject``, and the traceback of ``error``; count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
-    logger.error(message, subject, exc_info=error, extra={"spider": crawler.spider})
+    LimitedLogger(__name__, crawler).error(message, subject, exc_info=error)

@@ -34,8 +34,6 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, without_credentials
 
-logger: Final = LimitedLogger(__name__)
-
 RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
 """Seconds between the tries to read requests from disk; after the last try they stay on disk."""
 _MAX_LANES: Final = 1_000
@@ -77,6 +75,7 @@ class LanesOnDisk(Lanes):
         """
         super().__init__(crawler)
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._file = RequestFile(crawler, folder, state)
         self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)
         self._activate = activate
@@ -141,11 +140,10 @@ class LanesOnDisk(Lanes):
             return
         if not self._has_logged_late:
             self._has_logged_late = True
-            logger.warning(
+            self._logger.warning(
                 "%s came after the scheduler was closed, and is not stored in JOBDIR. Further such "
                 "requests are not logged",
                 printable_request(request),
-                extra={"spider": self._crawler.spider},
             )
         raise ValueError("the scheduler is closed")
 
@@ -211,11 +209,8 @@ class LanesOnDisk(Lanes):
 
     def _give_up(self, slot: str, origin: Origin | str | None, size: int) -> None:
         stats.count(self._crawler, stats.QUEUE_ERRORS)
-        logger.error(
-            "The requests of %s can't be read, and are left in JOBDIR: %d",
-            slot,
-            size,
-            extra={"spider": self._crawler.spider},
+        self._logger.error(
+            "The requests of %s can't be read, and are left in JOBDIR: %d", slot, size
         )
         self._unreadable[slot, origin] = size
 

@@ -37,8 +37,6 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_facts import Route, first_by_other_route
 from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = LimitedLogger(__name__)
-
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _QUEUE_CLASSES: Final = {
     queue_class: (1 if "Fifo" in name else -1, name.startswith("Marshal"))
@@ -90,10 +88,8 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         if why is None:
             return cls(crawler, downstream_queue_cls, key, *args, **kwargs)
         if not key:  # the queue in memory, built first, has logged it already
-            logger.warning(
-                "%s: Scrapy's own priority queue is used, which does not hold requests back",
-                why,
-                extra={"spider": crawler.spider},
+            LimitedLogger(__name__, crawler).warning(
+                "%s: Scrapy's own priority queue is used, which does not hold requests back", why
             )
         return DownloaderAwarePriorityQueue.from_crawler(
             crawler, downstream_queue_cls, key, *args, **kwargs
@@ -110,6 +106,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         clock: Clock | None = None,
     ) -> None:
         super().__init__(crawler, clock or Clock())
+        self._logger = LimitedLogger(__name__, crawler)
         self._slot_name = scrapy_internals.downloader_of(crawler).get_slot_key
         self._ranks = count()
         self._order, marshals = _QUEUE_CLASSES[downstream_queue_cls]
@@ -242,11 +239,8 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
             # Without a traceback, as there may be many of them.
             stats.count(self._crawler, stats.QUEUE_UNREADABLE)
             stats.count(self._crawler, stats.QUEUE_ERRORS)
-            logger.error(  # noqa: TRY400 - the same
-                "Unable to read request: %s - reason: %s",
-                error,
-                error.__cause__,
-                extra={"spider": self._crawler.spider},
+            self._logger.error(  # noqa: TRY400 - the same
+                "Unable to read request: %s - reason: %s", error, error.__cause__
             )
         lane.failures = 0
         self._lanes.set_last_popped(lane.slot)

@@ -39,8 +39,6 @@ from scrapy_rep.utils.sqlite import (
     transaction,
 )
 
-logger: Final = LimitedLogger(__name__)
-
 _NAME: Final = "requests.sqlite"
 STATE: Final[list[str | int]] = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
 """What Scrapy's scheduler stores as the state of the queue, in JOBDIR. Scrapy's queues reject it.
@@ -132,7 +130,7 @@ class RequestFile:
         Raises SettingsError if the file can't be used, or if another queue has written the state.
         """
         self._crawler = crawler
-        self._extra = {"spider": crawler.spider}
+        self._logger = LimitedLogger(__name__, crawler)
         self._folder = Path(folder)
         self._path = self._folder / _NAME
         _reject_state_of_another_queue(folder, state)
@@ -168,12 +166,11 @@ class RequestFile:
             connection.execute(statement, (name,) if "?" in statement else ())
         (theirs,) = connection.execute("SELECT name FROM spider").fetchone()
         if theirs != name:
-            logger.warning(
+            self._logger.warning(
                 "JOBDIR has the requests of the spider %a, and this is %a: those whose callbacks "
                 "it lacks can't be read. Use a JOBDIR for each spider",
                 theirs,
                 name,
-                extra=self._extra,
             )
         newest = connection.execute("SELECT max(number) FROM requests").fetchone()[0]
         self._number: int = newest or 0
@@ -245,11 +242,10 @@ class RequestFile:
         except sqlite3.Error as error:
             if not self._has_write_failed:
                 self._has_write_failed = True
-                logger.error(  # noqa: TRY400 - it is told what to do about it
+                self._logger.error(  # noqa: TRY400 - it is told what to do about it
                     "The requests can't be written to JOBDIR: %s. %s",
                     str(error).rstrip("."),
                     consequence,
-                    extra=self._extra,
                 )
         else:
             self._has_write_failed = False
@@ -304,11 +300,10 @@ class RequestFile:
         self._check_at = now + _INTERVAL
         if not self._has_logged_removal and self._was_removed():
             self._has_logged_removal = True
-            logger.error(
+            self._logger.error(
                 "%s was removed or replaced: the requests that are left when the crawl ends are "
                 "lost",
                 self._path,
-                extra=self._extra,
             )
 
     def _was_removed(self) -> bool:
@@ -324,11 +319,10 @@ class RequestFile:
                 self.delete_finished()
                 (is_any,) = self._run("SELECT EXISTS (SELECT 1 FROM requests)").fetchone()
                 if is_any and self._was_removed():
-                    logger.error(
+                    self._logger.error(
                         "Requests lost, because %s was removed or replaced: %d",
                         self._path,
                         *self._run("SELECT count(*) FROM requests").fetchone(),
-                        extra=self._extra,
                     )
                 return bool(is_any)
             return True

@@ -10,6 +10,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from scrapy import Spider
+from scrapy.crawler import Crawler
 
 MAX_LINES: Final = 10
 """Number of lines with the same message that a crawl logs above DEBUG."""
@@ -23,11 +24,13 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
     """A logger that limits the number of lines above DEBUG.
 
     After MAX_LINES lines with the same message, further ones are logged at DEBUG level. The lines
-    of a crawl, with ``extra={"spider": …}``, are counted by the spider, others by this object.
+    of ``crawler``, or with ``extra={"spider": …}``, are counted by the spider, others by this
+    object.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, crawler: Crawler | None = None) -> None:
         super().__init__(logging.getLogger(name), {})
+        self._crawler = crawler
         self._counts: Counter[str] = Counter()
 
     def log(
@@ -39,6 +42,8 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
         **kwargs: Any,
     ) -> None:
         """Log a line, at DEBUG level if there were MAX_LINES with the message ``msg`` before."""
+        if self._crawler is not None:
+            extra = {"spider": self._crawler.spider}
         if level > logging.DEBUG:
             spider = extra and extra["spider"]
             counts = _counts.setdefault(spider, Counter()) if spider else self._counts

@@ -20,6 +20,8 @@ OF_PROCESS = {
     "downloadermiddlewares/playwright.py": "Playwright calls it without the crawl",
 }
 """Modules whose lines are counted in the process, as they belong to no crawl."""
+OF_CRAWL = {"self._logger", "LimitedLogger(__name__, crawler)"}
+OURS = {"logger", "_logger", *OF_CRAWL}
 FURTHER = " - further lines of this kind are logged at DEBUG level"
 
 
@@ -43,7 +45,7 @@ def test_every_logger_limits_its_lines():
 def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counted():
     found = 0
     for name, node, what, attribute in calls():
-        if what not in {"logger", "self._logger", "_logger"} or attribute not in ABOVE_DEBUG:
+        if what not in OURS or attribute not in ABOVE_DEBUG:
             continue
         found += 1
         message = node.args[attribute == "log"]
@@ -52,8 +54,8 @@ def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counte
             f"{where}: a message of its own for each call"
         )
         given = {keyword.arg for keyword in node.keywords}
-        # A logger of an object, such as a store, counts the lines of this object.
-        assert "extra" in given or what == "self._logger" or name in {*PERIODIC, *OF_PROCESS}, where
+        # Other loggers are those of a crawl, or of an object such as a store.
+        assert "extra" in given or what in OF_CRAWL or name in {*PERIODIC, *OF_PROCESS}, where
     assert found > 40
 
 
