@@ -22,11 +22,10 @@ from scrapy_rep import stats
 from scrapy_rep.admission.back_off import REFUSALS, BackOff
 from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.idle import Idle
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, Queue, Reason
 from scrapy_rep.admission.ticket import Grant
-from scrapy_rep.admission.unreachable import Unreachable
+from scrapy_rep.admission.unreachable import Idle, Unreachable
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
@@ -72,12 +71,12 @@ class Admission:
         self._clock = clock
         self._leases = leases
         self.defer_timeout: float = options.defer_timeout
-        self._queues: list[Queue] = []
+        self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
         self._waiting_origins: dict[str, dict[Origin, None]] = {}
         """The origins of hosts whose requests wait for a reason that concerns the host."""
         self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
-        self.unreachable: Unreachable = Unreachable(crawler, options, clock, self._queues)
+        self.unreachable: Unreachable = Unreachable(crawler, options, clock, self.queues)
         self.back_off: BackOff = BackOff(crawler, options, leases, clock, self._notify_host)
         reasons = [
             self.back_off,
@@ -99,7 +98,7 @@ class Admission:
         self.asks_for_all: bool = any(reason.for_all for reason in reasons)
         """Whether ``admit_to_wire`` must be called for every request."""
         self.look_up: Callable[[], None] = self.lookups.begin
-        self.idle: Idle = Idle(crawler, clock, self._queues)
+        self.idle: Idle = Idle(crawler, clock, self.queues)
         cache.limit.on_room = self._start_lookups
 
     @classmethod
@@ -152,7 +151,7 @@ class Admission:
             or self.asks_for_all
             or (entry.has_terms and self.keeps_terms)
             or entry.is_unreachable
-            or self.lookups.has_results
+            or self.lookups.results
             or self._reads_tdmrep
         )
 
@@ -244,12 +243,8 @@ class Admission:
     # What the queues call.
 
     def attach(self, queue: Queue) -> None:
-        self._queues.append(queue)
+        self.queues.append(queue)
         self.listen_for_hold_change(queue.hold_changed)
-
-    @property
-    def has_queue(self) -> bool:
-        return bool(self._queues)
 
     def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin whenever the answer of ``admit`` may have changed for it."""
@@ -291,7 +286,7 @@ class Admission:
         The end of the wait is in seconds since the epoch; None if it is not known.
         """
         offset = self._clock.time() - self._clock.monotonic()
-        for queue in self._queues:
+        for queue in self.queues:
             for origin, hold, requests in queue.holds():
                 until = None if hold.until == math.inf else hold.until + offset
                 yield origin, hold.reason.text, until, requests
@@ -299,7 +294,7 @@ class Admission:
     def close(self) -> int:
         """Start nothing any more, and stop all timers; return how many requests are deferred."""
         self.lookups.close()
-        return sum(queue.stop() for queue in self._queues)
+        return sum(queue.stop() for queue in self.queues)
 
     def _start_lookups(self) -> None:
         self.lookups.begin()
@@ -319,7 +314,7 @@ class Admission:
         wake_engine(self._crawler)
 
     def _head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        for queue in self._queues:
+        for queue in self.queues:
             request = queue.head_of(origin, failed_routes)
             if request is not None:
                 return request

@@ -63,7 +63,7 @@ class Lookups(Reason):
         """Origins whose lookup is pending or under way."""
         self._pending: deque[tuple[Origin, Request | None]] = deque()
         """Origins whose lookup is pending, in order; each with a request, if no queue has one."""
-        self._results: dict[Origin, Entry | None] = {}
+        self.results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
         self._failed_routes: BoundedCache[Origin, set[Route]] = BoundedCache(
             max_entries=_MAX_FAILED
@@ -83,28 +83,24 @@ class Lookups(Reason):
         handles the error. A request that is about to be sent has been decided on, and that holds
         although robots.txt may have expired since.
         """
-        if ask.on_wire or ask.origin in self._results:
+        if ask.on_wire or ask.origin in self.results:
             return None
         if ask.entry is not None and not self._decider.lacks_tdmrep(ask.origin, ask.head):
             return None
         return Hold(self, math.inf)
 
     def take(self, ask: Ask) -> None:
-        self._results.pop(ask.origin, None)  # it is used once
-
-    @property
-    def has_results(self) -> bool:
-        return bool(self._results)
+        self.results.pop(ask.origin, None)  # it is used once
 
     def result(self, origin: Origin, now: float) -> Entry | None:
         """Return the result of the lookup of ``origin`` that the cache doesn't have.
 
         None if there is none, or it is not valid any longer at ``now``.
         """
-        entry = self._results.get(origin)
+        entry = self.results.get(origin)
         if entry is None or entry.is_valid(now):
             return entry
-        del self._results[origin]
+        del self.results[origin]
         return None
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
@@ -156,14 +152,14 @@ class Lookups(Reason):
         elif self._cache.known_entry(origin) is None or self._decider.lacks_tdmrep(
             origin, lambda: request
         ):
-            self._results[origin] = entry
+            self.results[origin] = entry
         self._ended(origin)
         self.begin()
 
     def _store_error(self, origin: Origin, error: Exception) -> None:
         # The request leaves; the middleware gets the same error, and drops the request.
         log_error(self._crawler, origin, error)
-        self._results[origin] = None
+        self.results[origin] = None
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
         """Remember the route of ``request`` if the fetch failed on it; else forget all routes."""

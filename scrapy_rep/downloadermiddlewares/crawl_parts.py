@@ -128,7 +128,7 @@ class CrawlParts:
     def _spider_opened(self) -> None:
         self._shared.add_user(self)
         self._watch.start()
-        if not self.admission.has_queue:
+        if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
         self._wire.install(self._crawler)  # the downloader exists now
         log_start(

@@ -142,6 +142,12 @@ class RobotsTxtMiddleware:
             if decision.verdict is None:
                 self.admission.look_up_later(decision.origin, request)
             return self._put_off(request, note)
+        return self._end(request, decision, note, situation)
+
+    def _end(
+        self, request: Request, decision: Decision, note: Note, situation: Situation
+    ) -> Awaitable[Request | None]:
+        """Do what ACTIONS has for ``situation``, after all waits. A dry run lets all pass."""
         if self._dry_run is not None:
             # An http URL whose host or port is not valid has no origin. The decision on it is valid
             # for all product tokens: None means that.
@@ -178,7 +184,7 @@ class RobotsTxtMiddleware:
             is_admitted
             or note.again  # the wire asks about a request that is just being sent
             or self._dry_run is not None
-            or (note.source in _QUEUES and self.admission.has_queue)  # the queue has asked
+            or (note.source in _QUEUES and self.admission.queues)  # the queue has asked
             or self._waiting.admit(request, decision)
         ):
             return Situation.ALLOWED
@@ -188,10 +194,7 @@ class RobotsTxtMiddleware:
     def _pass_return_or_drop(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Let ``request`` pass, give it back or drop it, as ACTIONS defines, after all waits.
-
-        If it is given back, its copy for the scheduler is returned.
-        """
+        """Let ``request`` pass, drop it, or return its copy for the scheduler."""
         action = ACTIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._parts.scheduler_stores_requests
@@ -221,17 +224,11 @@ class RobotsTxtMiddleware:
         try:
             if situation is not Situation.HELD:
                 decision, situation = await self._wait_for_verdict(request, decision, note)
-            if self._dry_run is not None:
-                store_grant(request, request.url, decision.tokens)
-                await self._dry_run.report(request, decision, note.source)
-                return None
             if situation is Situation.HELD:
                 direct = note.source is Source.DIRECT
                 decision = await self._waiting.wait_for_admission(request, decision, direct=direct)
                 situation = self._situation_of(request, decision, note, is_admitted=True)
         except CrawlClosingError:
-            if self._dry_run is not None:
-                return None
             # A request that arrived before the crawl began to close may be given back, once.
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
@@ -240,7 +237,7 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
             return None
-        return self._pass_return_or_drop(request, decision, note, situation)
+        return await self._end(request, decision, note, situation)
 
     async def _wait_for_verdict(
         self, request: Request, decision: Decision, note: Note

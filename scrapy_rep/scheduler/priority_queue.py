@@ -24,10 +24,10 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
-from scrapy_rep.admission.idle import describe_outages
 from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
 from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import Source
+from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_error
 from scrapy_rep.scheduler.lanes import Lane, Lanes, Slot

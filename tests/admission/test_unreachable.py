@@ -53,7 +53,7 @@ def test_without_a_queue_only_direct_requests_wait():
     scene = Scene()
     scene.knows(A, unreachable=True)
     assert defers(scene, Source.QUEUE)
-    scene.admission._queues.clear()
+    scene.admission.queues.clear()
     assert scene.admission.unreachable.cannot_defer
     assert not defers(scene, Source.QUEUE)
     assert defers(scene, Source.DIRECT, download_timeout=2 * LONG)

@@ -169,7 +169,7 @@ class Scene:
         if returned:
             request = copy_for_scheduler(request)
         if source in {"queue", "overdue"}:
-            self.admission._queues.append(Queue())
+            self.admission.queues.append(Queue())
         if source != "direct":
             store_source(request, Source(source))
         return request

@@ -101,4 +101,4 @@ def test_without_a_part_of_scrapy_its_own_priority_queue_is_used(path, caplog):
     (told,) = [text for text in caplog.messages if "priority queue is used" in text]
     what = f"downloader has no {name}" if name in download_slots.NEEDED else f"engine has no {path}"
     assert told.startswith(f"Scrapy's {what}, which ")
-    assert not crawler.doors.admission.has_queue
+    assert not crawler.doors.admission.queues

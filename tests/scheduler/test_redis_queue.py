@@ -297,7 +297,7 @@ class Doors(queues.Doors):
     @property
     def waiting(self):
         """The origins that wait for this worker, each with its next request."""
-        (queue,) = self.admission._queues
+        (queue,) = self.admission.queues
         held = [origin for origin, *_ in queue.holds()]
         return {str(origin): queue.head_of(origin, ()).url for origin in held}
 
