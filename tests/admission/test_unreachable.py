@@ -1,13 +1,20 @@
-"""Whether requests wait for the next try of an unreachable robots.txt."""
+"""Requests that wait for the next try of an unreachable robots.txt, and ``spider_idle`` meanwhile.
 
+In made-up time. In real crawls: tests/scheduler/test_broad.py.
+"""
+
+import logging
 from types import SimpleNamespace
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.ticket import Source
-from scrapy_rep.admission.unreachable import MARGIN
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.admission.unreachable import MARGIN, describe_outages
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.verdict import Outage, Reason
 from tests.admission.scene import A, B, Scene
 from tests.made_up_network import LONG
 
@@ -101,3 +108,125 @@ def test_what_comes_directly_waits_no_longer_than_its_download_might_take(
         scene.crawler.spider = SimpleNamespace(download_timeout=of_spider)
     scene.knows(A, unreachable=True, seconds=seconds)
     assert defers(scene, Source.DIRECT, **meta) is waits
+
+
+# ``spider_idle``, while all requests that are left are deferred.
+
+
+class IdleScene(Scene):
+    """A queue whose requests are all deferred, and a spider that is told when it is idle."""
+
+    def __init__(self, **seconds):
+        super().__init__()
+        self.idles = 0
+        self.crawler.signals.connect(self.is_idle, signals.spider_idle)
+        for name, each in (seconds or {"a": 10}).items():
+            self.knows(
+                origin := origin_of(f"http://{name}.example"), unreachable=True, seconds=each
+            )
+            self.push(origin)
+        self.pop()
+        self.time.advance(1)
+
+    def is_idle(self):
+        self.idles += 1
+
+    def nothing_leaves(self):
+        self.crawler.signals.send_catch_log(signals.scheduler_empty)
+
+    def may_close(self):
+        """Send the signal as the engine does, and return whether the crawl would be closed."""
+        sent = self.crawler.signals.send_catch_log(signals.spider_idle, dont_log=DontCloseSpider)
+        return all(result is None for _, result in sent)
+
+    def fetches(self):
+        self.crawler.downloader.active.add(Request(A.robotstxt_url, meta={TRANSFER_KEY: None}))
+
+
+def test_a_crawl_of_which_all_waits_is_not_closed_and_says_so_once(caplog):
+    caplog.set_level(logging.INFO)
+    scene = IdleScene(a=20, b=9)
+    assert len(scene.queue) == 0
+    assert not any(scene.may_close() for _ in range(3))
+    assert [text for text in caplog.messages if text.startswith("Waiting for")] == [
+        f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
+        f"8 s), {A} (status 503, next try in 19 s). Requests are dropped after at most 60 s "
+        "(REP_DEFER_TIMEOUT), the first within 59 s"
+    ]
+
+
+def test_a_crawl_without_deferred_requests_is_closed():
+    scene = Scene()
+    assert IdleScene.may_close(scene)
+    scene.push(A)
+    assert scene.pop() == []
+    assert len(scene.queue) == 1, "it waits for a lookup"
+
+
+def test_the_line_names_three_origins_and_counts_the_others():
+    origins = [origin_of(f"http://{name}.example") for name in "abcde"]
+    outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
+    line = describe_outages(outages, 1.0, 60.0, 7.0)
+    named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
+    end = "Requests are dropped after at most 60 s (REP_DEFER_TIMEOUT), the first within 7 s"
+    assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
+    # One that the memory holds no more.
+    line = describe_outages([(origins[0], None)], 1.0, 60.0, 7.0)
+    assert line == f"Waiting for 1 unreachable origin: {origins[0]}. {end}"
+
+
+def test_a_spider_that_adds_what_can_not_leave_is_not_called_without_end():
+    scene = IdleScene()
+    assert not scene.may_close()
+    scene.idles = 0
+    scene.push(A)
+    scene.pop()
+    scene.fetches()
+    scene.nothing_leaves()
+    assert (len(scene.queue), scene.idles) == (2, 0)
+    scene.time.advance(1)
+    scene.nothing_leaves()
+    assert (len(scene.queue), scene.idles) == (0, 1)
+
+
+def test_a_spider_is_called_as_soon_as_what_it_has_added_has_left():
+    scene = IdleScene()
+    assert not scene.may_close()
+    scene.knows(B)
+    scene.push(B)
+    assert len(scene.queue) == 2
+    scene.pop()
+    assert len(scene.queue) == 0
+
+
+def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
+    scene = IdleScene()
+    scene.goes_on(10 + MARGIN)
+    assert scene.fetched == [A]
+    scene.nothing_leaves()
+    assert scene.idles == 0, "the engine knows itself that it downloads nothing"
+    scene.fetches()
+    scene.nothing_leaves()
+    assert scene.idles == 1
+
+
+def busy(scene, what):
+    if what == "a download":
+        scene.crawler.downloader.active.add(Request(f"{B}/page"))
+    elif what == "a lookup":
+        scene.push(B)
+        scene.pop()
+        scene.time.advance(1)
+    elif what == "a response":
+        scene.crawler.engine.scraper.slot.is_idle = lambda: False
+    elif what == "start requests":
+        scene.crawler.engine._start = object()
+
+
+@pytest.mark.parametrize("what", ["a download", "a lookup", "a response", "start requests"])
+def test_a_crawl_that_has_something_to_do_is_not_idle(what):
+    scene = IdleScene()
+    scene.fetches()
+    busy(scene, what)
+    scene.nothing_leaves()
+    assert scene.idles == 0
