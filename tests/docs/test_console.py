@@ -6,13 +6,12 @@ from importlib.metadata import metadata
 
 import pytest
 from scrapy import Request
-from scrapy.settings import default_settings
 
 from scrapy_rep.utils.text import utc_time_text
-from tests.crawling.crawl import AS_BY_DEFAULT, Lines, ListSpider, close, crawl
+from tests.crawling.crawl import AS_BY_DEFAULT, ListSpider, crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import ROOT, SHELL, blocks, lines_of, logged_by, of_kind
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 PROJECT = {
     "scrapy.cfg": "[settings]\ndefault = settings\n",
@@ -99,96 +98,52 @@ def test_extras_that_the_docs_name_are_there():
             assert named in extras
 
 
+class FollowingSpider(ListSpider):
+    def parse(self, response):
+        yield Request(response.urljoin("/next"))
+        yield {"url": response.url}
+
+
 async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
+    """Those of the page by symptom have a test of their own."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scrapy.cfg").touch()
-    slow = [["hold"], *answer(200, "slow")]
-    delayed = web.site(robots(f"{RULES}Crawl-delay: 60\n"))
-    failing = web.site(answer(503))
-    proxy = web.site(answer(407))
+    calm, failing = web.site(robots(RULES)), web.site(answer(503))
     differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
-    calm = web.site(robots(RULES), paths={"/slow": [slow]})
-
-    reserved = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
-    tagged = web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]})
-
-    slow_sites = [
+    diary = [web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n")).url("/diary")]
+    tagged = [
+        web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]}).url("/page"),
+    ]
+    slow = [
         web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}")
         for n in range(2, 14)
     ]
     edge = web.site(paths={"*": [answer(403, headers={"cf-mitigated": "challenge"})]})
     priced = web.site(paths={"*": [answer(402, headers={"crawler-price": "USD 0.01"})]})
-
-    class FollowingSpider(ListSpider):
-        def parse(self, response):
-            yield Request(response.urljoin("/next"))
-            yield {"url": response.url}
-
-    async def waits(crawler):
-        await until(lambda: lines.heard)
-        close(crawler)
-
-    async def releases(crawler):
-        await until(lambda: census.heard)
-        calm.release()
-
-    lines = Lines("Waiting for")
-    census = Lines("robots.txt: 2 origins known")
-    defaults = {"REP_STORE": "sqlite:///robots.sqlite", "REP_UNREACHABLE_ACTION": "defer"}
-    named = {"ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}
-    # The rule that drops most comes first in the summary.
+    defer, dry = {"REP_UNREACHABLE_ACTION": "defer"}, {"REP_DRY_RUN": True}
+    stored = {"REP_STORE": "sqlite:///robots.sqlite"}
+    defaults = {**AS_BY_DEFAULT, **stored, **defer}
+    # What drops or refuses most comes first in the summary.
     private = [calm.url("/private/1"), calm.url("/private/2")]
-    urls = [calm.url("/slow"), *private, failing.url("/")]
-    runs = [
-        await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
-        await crawl(*private, settings={**AS_BY_DEFAULT, **defaults, "USER_AGENT": "mybot/1.0"}),
-        await crawl(
-            *urls,
-            settings={"LOGSTATS_INTERVAL": 0.1},
-            opened=census.listen,
-            meanwhile=releases,
-        ),
-        await crawl(
-            failing.url("/"),
-            settings={"REP_DRY_RUN": True, "REP_UNREACHABLE_ACTION": "defer"},
-        ),
-        await crawl(calm.url("/"), settings={"USER_AGENT": default_settings.USER_AGENT}),
-        await crawl(
-            *private,
-            *(site.url(f"/{n}") for site in slow_sites[:2] for n in range(4)),
-            settings={"REP_DRY_RUN": True},
-        ),
-        await crawl(*(site.url("/") for site in slow_sites)),
-        # What refuses most comes first in the summary.
-        await crawl(edge.url("/"), edge.url("/2"), priced.url("/")),
-        await crawl(differing.url("/"), settings={"REP_DRY_RUN": True}),
-        await crawl(tagged.url("/page"), spidercls=FollowingSpider),
-        await crawl(
-            tagged.url("/page"),
-            spidercls=FollowingSpider,
-            settings={"REP_DRY_RUN": True, "REP_META_TAGS": "drop"},
-        ),
-        await crawl(
-            reserved.url("/diary"),
-            settings={"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": "drop"},
-        ),
-        *[
-            await crawl(
-                reserved.url("/diary"),
-                spidercls=FollowingSpider,
-                settings={"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": action},
-            )
-            for action in ("record", "drop-items")
-        ],
-        await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
-        await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
-        await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
-        await crawl(failing.url("/"), settings=defaults, opened=lines.listen, meanwhile=waits),
+    orders = [
+        ([calm.url("/")], {**defaults, "ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}),
+        (private, {**defaults, "USER_AGENT": "mybot/1.0"}),
+        ([*private, failing.url("/")], {}),
+        ([failing.url("/")], {**dry, **defer}),
+        ([*private, *(site.url(f"/{n}") for site in slow[:2] for n in range(4))], dry),
+        ([site.url("/") for site in slow], {}),
+        ([edge.url("/"), edge.url("/2"), priced.url("/")], {}),
+        ([differing.url("/")], dry),
+        *[([failing.url("/")], {**stored, "REP_RETRY_DELAY": 0.001})] * 2,
     ]
-    for answers in (answer(503), robots(RULES)):
-        failing.change(answers)
-        settings = {**defaults, "REP_UNREACHABLE_ACTION": "drop", "REP_RETRY_DELAY": 0.001}
-        runs.append(await crawl(failing.url("/"), settings=settings))
+    following = [(tagged, {}), (tagged, {**dry, "REP_META_TAGS": "drop"})]
+    for action in ("drop", "record", "drop-items"):
+        following.append((diary, {"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": action}))
+    runs = [
+        await crawl(*urls, settings=settings, spidercls=spider)
+        for spider, some in ((ListSpider, orders), (FollowingSpider, following))
+        for urls, settings in some
+    ]
     logged = logged_by(runs)
     for block in of_kind("log"):
         if block.page != "docs/usage/troubleshooting.rst":

@@ -4,18 +4,14 @@ import pytest
 from scrapy import Request
 from scrapy.settings import default_settings
 
-from tests.crawling.crawl import AS_BY_DEFAULT, Lines, ListSpider, close, crawl
+from tests.crawling.crawl import AS_BY_DEFAULT, Lines, close, crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import lines_of, logged_by, of_kind, sections
+from tests.docs.test_console import FollowingSpider
 from tests.waiting import until
 
 PAGE = "docs/usage/troubleshooting.rst"
 RULES = "User-agent: *\nDisallow: /private\n"
-
-
-class FollowingSpider(ListSpider):
-    def parse(self, response):
-        yield Request(response.urljoin("/next"))
 
 
 def until_logged(begin):
