@@ -1,6 +1,7 @@
 """The entries of REP_OVERRIDES: policies that replace robots.txt for some hosts."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
@@ -255,9 +256,11 @@ def _parse_until(value: Any) -> float | None:
     if value is None:
         return None
     try:
-        if isinstance(value, str):
-            is_date = len(value) == len("2026-12-31")
-            value = date.fromisoformat(value) if is_date else _parse_time(value)
+        if isinstance(value, str) and len(value) == len("2026-12-31"):
+            value = date.fromisoformat(value)
+        elif isinstance(value, str):
+            # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
+            value = datetime.fromisoformat(re.sub(r"Z\Z", "+00:00", value))
         if isinstance(value, date) and not isinstance(value, datetime):
             # There is no day after date.max.
             end = min(value, date.max - timedelta(days=1)) + timedelta(days=1)
@@ -271,8 +274,3 @@ def _parse_until(value: Any) -> float | None:
     except (ValueError, OverflowError):
         pass
     raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")
-
-
-def _parse_time(text: str) -> datetime:
-    # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
-    return datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text[-1:] == "Z" else ""))

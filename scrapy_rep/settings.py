@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
@@ -44,8 +44,9 @@ _NO_DIRECTORIES: Final = (".csv", ".gz", ".html", ".jl", ".json", ".jsonl", ".tx
 """Ends of a REP_EVIDENCE that is probably not meant to be a directory."""
 
 
-def _read_tokens(value: Any) -> tuple[str, ...] | None:
-    if value is None or value == "":
+@partial(Reader, "a product token or a User-Agent, or a list of them, the most specific first")
+def _tokens(value: Any) -> tuple[str, ...] | None:
+    if value == "":
         return None
     if isinstance(value, str):
         value = json.loads(value) if value.lstrip().startswith("[") else [value]
@@ -57,7 +58,8 @@ def _read_tokens(value: Any) -> tuple[str, ...] | None:
     return tokens
 
 
-def _read_store(value: Any) -> str:
+@partial(Reader, registry.TAKES)
+def _store(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     registry.check_uri(value)
@@ -68,12 +70,8 @@ def _store_without_secrets(value: Any) -> Any:
     return registry.without_secrets(value) if isinstance(value, str) else value
 
 
-def _read_fetches(value: Any) -> int | None:
-    number: int | None = None if value is None else _count.read(value)
-    return number
-
-
-def _read_prefix(value: Any) -> str:
+@partial(Reader, f"a string of printable characters, at most {_MAX_PREFIX}")
+def _prefix(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     if not value.isprintable() or len(value) > _MAX_PREFIX:
@@ -81,21 +79,24 @@ def _read_prefix(value: Any) -> str:
     return value
 
 
-def _read_report(value: Any) -> str | None:
+@partial(Reader, "a path that ends in .html or .json")
+def _report(value: Any) -> str | None:
     place = read_path(value)
     if place is not None and not place.endswith((".html", ".json")):
         raise ValueError
     return place
 
 
-def _read_evidence(value: Any) -> str | None:
+@partial(Reader, "the path of a directory, or one that ends in .warc.gz")
+def _evidence(value: Any) -> str | None:
     place = read_path(value)
     if place is not None and place.endswith(_NO_DIRECTORIES) and not place.endswith(".warc.gz"):
         raise ValueError
     return place
 
 
-def _read_meta_tags(value: Any) -> str | bool:
+@partial(Reader, "'drop', 'mark' or False")
+def _meta_tags(value: Any) -> str | bool:
     if value in {"drop", "mark"}:
         return str(value)
     if boolean.read(value):
@@ -106,7 +107,8 @@ def _read_meta_tags(value: Any) -> str | bool:
 _ENTRIES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
 
 
-def _read_overrides(value: Any) -> tuple[Override, ...]:
+@partial(Reader, _ENTRIES)
+def _overrides(value: Any) -> tuple[Override, ...]:
     try:
         return overrides_of(value)
     except TypeError as error:
@@ -128,18 +130,10 @@ _RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_del
 """The options of which the first must not be above the second."""
 _from_0: Final = number("seconds", low=0)
 _above_0: Final = number("seconds", low=0, above=True)
-_tokens: Final = Reader(
-    "a product token or a User-Agent, or a list of them, the most specific first", _read_tokens
-)
-_store: Final = Reader(registry.TAKES, _read_store)
 _count: Final = integer("fetches", 1)
-_fetches: Final = Reader(
-    f"{_count.takes}, or None for as many as CONCURRENT_REQUESTS", _read_fetches
+_fetches: Final = _count._replace(
+    takes=f"{_count.takes}, or None for as many as CONCURRENT_REQUESTS"
 )
-_prefix: Final = Reader(f"a string of printable characters, at most {_MAX_PREFIX}", _read_prefix)
-_meta_tags: Final = Reader("'drop', 'mark' or False", _read_meta_tags)
-_report: Final = Reader("a path that ends in .html or .json", _read_report)
-_evidence: Final = Reader("the path of a directory, or one that ends in .warc.gz", _read_evidence)
 
 
 @dataclass(frozen=True)
@@ -177,9 +171,7 @@ class Options:
     crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _from_0)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
-    overrides: tuple[Override, ...] = _setting(
-        "REP_OVERRIDES", (), Reader(_ENTRIES, _read_overrides)
-    )
+    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
     report: str | None = _setting("REP_REPORT", None, _report)
     evidence: str | None = _setting("REP_EVIDENCE", None, _evidence)
