@@ -34,7 +34,9 @@ class GramIndex:
 
     def __init__(self, strings: Sequence[str]) -> None:
         """``strings`` must not contain an empty string."""
-        size = _gram_size(strings)
+        # Nearly all strings are at least as long as a gram.
+        shortest = sorted(map(len, set(strings)))[: _FEW + 1]
+        size = max(_SHORTEST, min(_LONGEST, shortest[-1]))
         longer = list(dict.fromkeys([string for string in strings if len(string) > size]))
         grams = dict(zip(longer, _rarest_grams(longer, size), strict=True))
         index: dict[str, list[int]] = {}
@@ -60,24 +62,12 @@ class GramIndex:
         return sum(map(getsizeof, chain(parts, entries)))
 
 
-def _gram_size(strings: Sequence[str]) -> int:
-    """Return the length of grams, within the limits: nearly all strings are at least as long."""
-    lengths = sorted(map(len, set(strings)))
-    return max(_SHORTEST, min(_LONGEST, lengths[: _FEW + 1][-1]))
-
-
 def _rarest_grams(strings: Sequence[str], size: int) -> list[str]:
     """Return the rarest of the last grams of each string, which are longer than a gram."""
-    rarest, *others = (
-        [string[-size - back :][:size] for string in strings] for back in range(_COMPARED)
-    )
-    count = Counter(chain(rarest, *others))
-    for grams in others:
-        rarest = [
-            gram if count[gram] < count[least] else least
-            for gram, least in zip(grams, rarest, strict=True)
-        ]
-    return rarest
+    last = ([string[-size - back :][:size] for string in strings] for back in range(_COMPARED))
+    grams = list(zip(*last, strict=True))
+    count = Counter(chain.from_iterable(grams))
+    return [min(each, key=count.__getitem__) for each in grams]
 
 
 def _slices(length: int, size: int) -> Sequence[slice]:

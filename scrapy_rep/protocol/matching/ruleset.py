@@ -1,17 +1,23 @@
 """The compiled rules for one crawler, for finding the rule that decides (RFC 9309 §2.2.2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import ne
 from sys import getsizeof
 from typing import Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
-from scrapy_rep.protocol.matching.packed import precedence
-from scrapy_rep.protocol.matching.rule_list import RuleList, directory_of
-from scrapy_rep.protocol.matching.wildcards import Effort, TooCostlyError, Wildcards, is_match
+from scrapy_rep.protocol.matching.packed import pack_numbers, precedence
+from scrapy_rep.protocol.matching.wildcards import (
+    Effort,
+    TooCostlyError,
+    Wildcards,
+    is_match,
+    matches_wildcards,
+)
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
 
@@ -29,6 +35,10 @@ verdict without an index takes much longer than 10 ms."""
 _FIRST: Final = ("/", "*")
 """First characters of patterns that can match (SPEC M-1)."""
 _BEHIND_SLASH: Final = chr(ord("/") + 1)
+_INDEX_FILE: Final = "/index.htm"
+_INDEX_BYTES: Final = (500, 10, 80, 300)
+"""Approximate bytes of memory that an index needs in addition: in all, for each rule, for each
+``*`` in patterns, and for each value that differs from its pattern."""
 _NO_LITERALS: Final = Literals([], {}, {})
 _NO_WILDCARDS: Final = Wildcards({})
 
@@ -38,6 +48,60 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
     for pattern, value, word in zip(patterns, values, words, strict=False):
         yield Rule(bool(word & 1), pattern, as_text(value), word >> 1)
+
+
+class RuleList:
+    """The rules of a group in the order of the file, in few objects."""
+
+    __slots__ = ("_words", "_written", "patterns")
+
+    def __init__(self, values: Sequence[bytes], words: Sequence[int], *, index_files: bool) -> None:
+        written = b"\n".join(values)
+        patterns = canonical_patterns(written)
+        if index_files and _INDEX_FILE in patterns:
+            rules = list(_with_directories(patterns.split("\n"), values, words))
+            patterns = "\n".join([pattern for pattern, _, _ in rules])
+            written = b"\n".join([value for _, value, _ in rules])
+            words = [word for _, _, word in rules]
+        self.patterns: str = patterns
+        """The canonical patterns, one per line."""
+        # Most values already are in canonical form.
+        self._written = None if patterns.encode() == written else written
+        self._words = pack_numbers(words)
+
+    @property
+    def nbytes(self) -> int:
+        """Estimated size in memory, in bytes, when there is an index in place of these rules."""
+        own = sum(map(getsizeof, (self, self.patterns, self._written, self._words)))
+        if not self.patterns:
+            return own
+        index, rule, star, value = _INDEX_BYTES
+        patterns, _, values = self.unpacked()
+        differ = sum(map(ne, map(str.encode, patterns), values)) if values else 0
+        stars = self.patterns.count("*")
+        return own + index + rule * len(self._words) + star * stars + value * differ
+
+    def unpacked(self) -> tuple[list[str], Sequence[int], list[bytes] | None]:
+        """Return patterns, words and values of the rules; no values if they equal the patterns."""
+        values = None if self._written is None else self._written.split(b"\n")
+        return self.patterns.split("\n"), self._words, values
+
+    def decide(self, target: str) -> tuple[str, int, bytes | None] | None:
+        """Return pattern, word and value, None if equal to the pattern, of the deciding rule."""
+        patterns = self.patterns.split("\n")
+        # A pattern that ends with $ is the beginning of the one target that it matches, and $.
+        matching = set(filter((target + "$").startswith, patterns))
+        if "*" in self.patterns:
+            starred = [pattern for pattern in patterns if "*" in pattern]
+            matching.update([pattern for pattern in starred if matches_wildcards(pattern, target)])
+        matching.discard("")
+        if not matching:
+            return None
+        rules = [rule for rule in zip(patterns, self._words, strict=False) if rule[0] in matching]
+        pattern, word = max(rules, key=precedence)
+        if self._written is None:
+            return pattern, word, None
+        return pattern, word, self._written.split(b"\n")[self._words.index(word)]
 
 
 class RuleSet:
@@ -158,13 +222,29 @@ def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
     return Verdict(rule.allow, Reason.RULE, rule)
 
 
+def _with_directories(
+    patterns: Iterable[str], values: Iterable[bytes], words: Iterable[int]
+) -> Iterator[tuple[str, bytes, int]]:
+    for pattern, value, word in zip(patterns, values, words, strict=False):
+        yield pattern, value, word
+        if word & 1 and (directory := directory_of(pattern)):
+            yield directory, value, word
+
+
+def directory_of(pattern: str) -> str | None:
+    """Return the pattern of the directory of an index file, which an ``Allow`` allows, too."""
+    folder, slash, name = pattern.rpartition("/")
+    return f"{folder}/$" if slash and name.startswith(_INDEX_FILE[1:]) else None
+
+
 def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
     """Return for each pattern the word of its first ``Allow``, else of its first ``Disallow``."""
-    first = dict.fromkeys(patterns, 0)
-    rules = list(zip(reversed(patterns), reversed(words), strict=True))
-    first.update(rules)
-    first.update((pattern, word) for pattern, word in rules if word & 1)
-    return first
+    deciding: dict[str, int] = {}
+    for pattern, word in zip(patterns, words, strict=True):
+        other = deciding.get(pattern)
+        if other is None or word & 1 > other & 1:
+            deciding[pattern] = word
+    return deciding
 
 
 def matching_rules(rules: Sequence[Rule], target: str) -> tuple[Rule, ...]:
