@@ -36,9 +36,9 @@ if TYPE_CHECKING:
         RobotsUsageDisallowed,
         SettingsError,
     )
-    from scrapy_rep.extensions.evidence import RobotsEvidence
+    from scrapy_rep.extensions.evidence.extension import RobotsEvidence
     from scrapy_rep.extensions.logstats import RobotsLogStats
-    from scrapy_rep.extensions.report import RobotsReport
+    from scrapy_rep.extensions.report.extension import RobotsReport
     from scrapy_rep.robotparser import RobotParser
     from scrapy_rep.robots import Robots, Wait
     from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
@@ -94,9 +94,9 @@ _HOMES = {
     "RobotsAwareRedisFifoQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsAwareRedisLifoQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsAwareRedisQueue": "scrapy_rep.scheduler.redis_queue",
-    "RobotsEvidence": "scrapy_rep.extensions.evidence",
+    "RobotsEvidence": "scrapy_rep.extensions.evidence.extension",
     "RobotsLogStats": "scrapy_rep.extensions.logstats",
-    "RobotsReport": "scrapy_rep.extensions.report",
+    "RobotsReport": "scrapy_rep.extensions.report.extension",
     "RobotsSitemapMixin": "scrapy_rep.spiders",
     "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",

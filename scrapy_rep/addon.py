@@ -15,9 +15,9 @@ from scrapy_rep.downloadermiddlewares.outer_middlewares import (
 )
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.evidence import RobotsEvidence
+from scrapy_rep.extensions.evidence.extension import RobotsEvidence
 from scrapy_rep.extensions.logstats import RobotsLogStats
-from scrapy_rep.extensions.report import RobotsReport
+from scrapy_rep.extensions.report.extension import RobotsReport
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware

@@ -44,7 +44,6 @@ class RobotsFile:
     asked: float
     """When the last fetch ended, in seconds since the epoch."""
     status: int | None = None
-    """HTTP status of the last fetch."""
     error: str | None = None
     hops: tuple[str, ...] = ()
     size: int = 0

@@ -3,7 +3,3 @@
 A line shows what was decided on a request, and by which robots.txt. The extension makes lines from
 the signals that it receives. A thread writes them as JSON Lines or WARC.
 """
-
-from scrapy_rep.extensions.evidence.extension import RobotsEvidence
-
-__all__ = ["RobotsEvidence"]

@@ -218,12 +218,7 @@ class RobotsEvidence:
             self._background.start(self._write_after_lookup(values, request, pending.at, entry))
 
     def _values(
-        self,
-        kind: str,
-        request: Request,
-        pending: _Pending,
-        source: str | None,
-        status: int | None,
+        self, kind: str, request: Request, pending: _Pending, source: str | None, status: int | None
     ) -> dict[str, Any]:
         """Return the values of a line about ``request``; ``age`` is None still."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
@@ -261,8 +256,7 @@ class RobotsEvidence:
     ) -> None:
         """Write a line about ``request``, after its robots.txt was read from the store.
 
-        The robots.txt is not in ``_files`` if another crawl of this process has looked it up, as
-        crawls share the entries in memory, or if it was removed because of _MAX_FILES.
+        It is not in ``_files`` if another crawl of this process has looked it up, or after many.
         """
         try:
             record = await Robots.of(self._crawler).record(request)
@@ -297,9 +291,7 @@ class RobotsEvidence:
             self._write_line("robotstxt", {"source": "override"}, file)
         return file
 
-    def _write_line(
-        self, kind: str, values: dict[str, Any], file: RobotsFile | None = None
-    ) -> None:
+    def _write_line(self, kind: str, values: Any, file: RobotsFile | None = None) -> None:
         self._writing.put(Line({"kind": kind, "time": iso_time(time()), **values}, file))
 
     async def _spider_closed(self, reason: str) -> None:

@@ -13,10 +13,7 @@ _TRIAL: Final = 64 * 1024
 
 
 def open_evidence(path: Path, tail: str = "") -> Parts:
-    """Return the evidence at ``path``, to write lines that end with ``tail``, or to read lines.
-
-    Raises ImportError if warcio is required and not installed.
-    """
+    """Return the evidence at ``path``. Raises ImportError if a WARC file needs warcio."""
     if not path.name.endswith(".warc.gz"):
         return JsonLines(path, tail)
     from scrapy_rep.extensions.evidence.warc import Warc
@@ -53,8 +50,7 @@ def open_to_write(path: Path, tail: str) -> Parts:
 def find_lines(path: Path, url: str) -> tuple[list[Found], set[Path]]:
     """Return the lines about ``url``, sorted by time, and the files that are damaged.
 
-    Raises OSError if a file can't be read, and ImportError if ``path`` is a WARC file and warcio is
-    not installed.
+    Raises OSError if a file can't be read, and ImportError if a WARC file needs warcio.
     """
     damaged: set[Path] = set()
     found = list(open_evidence(path).find(url, damaged))

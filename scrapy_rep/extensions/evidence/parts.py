@@ -47,12 +47,10 @@ class Found(NamedTuple):
     """A line that was read, and the text of the robots.txt to which it refers."""
 
     values: dict[str, Any]
-    """The members of the line."""
     text: bytes | None
     """The text of robots.txt. None if the line refers to no text, or if the text is missing or
     doesn't have the hash in the line."""
     part: Path
-    """The file that contains the line."""
 
     @classmethod
     def checked(cls, values: dict[str, Any], text: bytes | None, part: Path) -> Found:
@@ -129,9 +127,11 @@ class Parts(ABC):
             file = _open_and_lock(path)
             if file is not None:
                 try:
-                    size = self._remove_incomplete_record(file)
-                    if size is not None:
-                        self._size = size or file.write(self._header_of_part(path))
+                    size, end = file.seek(0, 2), self._end_of_records(file)
+                    if end is not None:
+                        if end < size:  # the last record is incomplete
+                            file.truncate(end)
+                        self._size = end or file.write(self._header_of_part(path))
                         return file
                 except BaseException:
                     file.close()
@@ -139,18 +139,11 @@ class Parts(ABC):
                 file.close()
         raise AssertionError("there is no end of numbers")
 
-    def _remove_incomplete_record(self, file: IO[bytes]) -> int | None:
-        """Return the size of the part in bytes; None if it is damaged."""
-        size = file.seek(0, 2)
-        end = self._end_of_records(file)
-        return file.truncate(end) if end is not None and end < size else end
-
 
 def _open_and_lock(path: Path) -> IO[bytes] | None:
-    """Open and lock a part, and return the file.
+    """Return a part, open and locked; None if it is full, written by another crawl, or not ours.
 
-    Return None if the part is full, if another crawl writes it, or if it exists and files can't be
-    locked.
+    It is not ours if it exists and files can't be locked.
     """
     is_new = not path.exists()
     if not is_new and path.stat().st_size >= MAX_BYTES:
@@ -165,10 +158,7 @@ def _open_and_lock(path: Path) -> IO[bytes] | None:
 
 
 def _lock(file: IO[bytes]) -> bool | None:
-    """Lock a file until it is closed; return whether that succeeded.
-
-    False if another process has locked the file; None if files can't be locked here.
-    """
+    """Lock a file until it is closed. False: another process has; None: files can't be locked."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 

@@ -26,7 +26,6 @@ class WriterThread:
     """A queue of lines, and the thread that writes lines from the queue."""
 
     def __init__(self, parts: Parts, path: Path) -> None:
-        """``path`` is that of the evidence, for log messages."""
         self._parts = parts
         self._logger = LimitedLogger(__name__)
         self._path = path

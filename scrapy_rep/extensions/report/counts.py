@@ -46,6 +46,8 @@ MAX_TEXTS: Final = 4 * 1024**2
 """Maximum total size of all texts in bytes. Above it, the least recently used are removed."""
 _MAX_COUNT: Final = 10_000
 _BEYOND: Final = "(further origins)"
+_ENDS: Final = ("allowed", "dropped", "would_drop")
+"""What became of a request. One that would be dropped was sent because of a dry run."""
 
 
 class Texts:
@@ -83,11 +85,8 @@ class Counts:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.origins: dict[str, OriginRow] = {}
-        # Requests by the reason of the verdict: those that were allowed, those that were dropped,
-        # and those that were sent only because of a dry run.
-        self.allowed: Counter[str] = Counter()
-        self.dropped: Counter[str] = Counter()
-        self.would_drop: Counter[str] = Counter()
+        self.reasons: dict[str, Counter[str]] = {name: Counter() for name in _ENDS}
+        """The numbers of requests by the reason of the verdict, for each of _ENDS."""
         self.drops: dict[tuple[Any, ...], RequestsRow] = {}
         self.usage = UsageCounts()
         self.texts = Texts()
@@ -96,7 +95,6 @@ class Counts:
         self._differing = 0
         self._differing_urls: list[dict[str, Any]] = []
         self._sampled = 0
-        """Number of URLs in all samples."""
 
     def receivers(self) -> list[tuple[Callable[..., None], object]]:
         """Return the methods that count, each with its signal."""
@@ -128,14 +126,14 @@ class Counts:
     def count_verdict(self, verdict: Verdict, decision: Decision) -> None:
         if verdict.allowed and decision.origin is not None:
             self.row(str(decision.origin)).allowed += 1
-            self.allowed[verdict.reason.value] += 1
+            self.reasons["allowed"][verdict.reason.value] += 1
 
     def count_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         url, rule, line, cause = _what_decided(verdict, stored_judgement(request))
         row, reason = self.row(_origin_text(request.url)), verdict.reason.value
         row.dropped += dropped
         row.would_drop += not dropped
-        (self.dropped if dropped else self.would_drop)[reason] += 1
+        self.reasons["dropped" if dropped else "would_drop"][reason] += 1
         if verdict.outage is not None:
             _set_unreachable(row, verdict.outage.cause, verdict.outage.since)
         key = url and short(url, MAX_URL), reason, rule, line, dropped
@@ -156,11 +154,8 @@ class Counts:
 
     def count_loaded(self, record: Record) -> None:
         """Set the state of robots.txt in the row of its origin."""
-        row = self.row(str(record.file.origin))
-        file, last = (
-            RobotsFile.from_record(record, self._policy.access(record, time())),
-            record.last,
-        )
+        row, last = self.row(str(record.file.origin)), record.last
+        file = RobotsFile.from_record(record, self._policy.access(record, time()))
         row.outcome, row.status = file.outcome, file.status
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
@@ -176,13 +171,7 @@ class Counts:
         self.row(str(origin)).changes += 1
 
     def count_overridden(self, request: Request, override: Override) -> None:
-        common = {
-            "host": override.host,
-            "policy": override.policy,
-            "reason": override.reason,
-            "until": override.until_text,
-        }
-        row = self._overrides.setdefault(override.host, RequestsRow(common))
+        row = self._overrides.setdefault(override.host, RequestsRow(override.as_dict()))
         self._count_request(row, request.url)
 
     def count_differing(self, request: Request, verdict: Verdict) -> None:
@@ -236,22 +225,14 @@ class Counts:
 
         Unreachable origins come first, then those with most drops; rules are sorted by drops.
         """
-        origins = sorted(
-            self.origins.values(),
-            key=lambda row: (
-                row.outcome != "unreachable",
-                -row.dropped - row.would_drop,
-                row.origin,
-            ),
-        )
+
+        def place(row: OriginRow) -> tuple[bool, int, str]:
+            return row.outcome != "unreachable", -row.dropped - row.would_drop, row.origin
+
         drops = sorted(self.drops.values(), key=lambda row: -row.requests)
         return {
-            "reasons": {
-                "allowed": dict(self.allowed),
-                "dropped": dict(self.dropped),
-                "would_drop": dict(self.would_drop),
-            },
-            "origins": [asdict(row) for row in origins],
+            "reasons": {name: dict(counts) for name, counts in self.reasons.items()},
+            "origins": [asdict(row) for row in sorted(self.origins.values(), key=place)],
             "drops": [row.as_dict() for row in drops],
             "overrides": [row.as_dict() for row in self._overrides.values()],
             "exempt": self.exempt.as_dict(),

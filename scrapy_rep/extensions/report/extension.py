@@ -110,17 +110,13 @@ class RobotsReport:
             "dry_run": self._options.dry_run,
             "tokens": list(ProductTokens.of_crawl(self._crawler, self._options).default()),
             "purposes": list(UsageJudge.of_crawl(self._crawler, self._options).purposes),
-            "allowed": self._counts.allowed.total(),
-            "dropped": self._counts.dropped.total(),
-            "would_drop": self._counts.would_drop.total(),
+            **{name: counts.total() for name, counts in self._counts.reasons.items()},
             **{name: stats.value(self._crawler, stat) for name, stat in _FIGURES.items()},
         }
 
     def _versions_and_settings(self) -> dict[str, Any]:
-        settings = {
-            **self._options.non_default(),
-            "USER_AGENT": self._crawler.settings["USER_AGENT"],
-        }
+        agent = self._crawler.settings["USER_AGENT"]
+        settings = {**self._options.non_default(), "USER_AGENT": agent}
         if self._options.overrides:
             settings["REP_OVERRIDES"] = [asdict(override) for override in self._options.overrides]
         versions = {name: version(name) for name in ("scrapy-rep", "Scrapy")}

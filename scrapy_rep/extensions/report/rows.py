@@ -68,19 +68,14 @@ class RequestsRow:
 
 @dataclass
 class UsageCounts:
-    """Numbers of pages by their usage preferences.
-
-    A usage preference is a statement of a site about a use of its pages, such as training AI.
-    """
+    """Numbers of pages by their usage preferences, and by the results for declared purposes."""
 
     results: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Number of pages by declared purpose and result."""
     statements: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Number of pages by source, label and value of a statement."""
     licenses: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Number of pages by origin and URI of a license."""
     refused: int = 0
-    """Number of pages for which a declared purpose is refused."""
 
     def add(self, origin: str, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
         """Count a page with the usage preferences ``usage``, judged with ``results``."""
