@@ -160,10 +160,7 @@ def file_error(path: str, error: OSError) -> UsageError:
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a file; ``-`` means standard input.
-
-    Raises UsageError if the file can't be read.
-    """
+    """Return the content of a file; ``-`` means standard input. Raises UsageError."""
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
@@ -179,10 +176,7 @@ def urls_in(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def read_robotstxt(path: str, max_size: int) -> bytes:
-    """Return the content of a robots.txt file, cut to ``max_size`` bytes as in a crawl (SPEC F-13).
-
-    Raises UsageError if the file can't be read.
-    """
+    """Return the content of a file, cut to ``max_size`` bytes as in a crawl (SPEC F-13)."""
     body = read_file(path)
     return whole_lines(body, max_size) if len(body) > max_size else body
 

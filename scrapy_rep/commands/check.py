@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable
+from itertools import count
 from time import time
 from typing import Final, NamedTuple
 
@@ -24,7 +25,6 @@ from scrapy_rep.commands.arguments import (
 )
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import Progress, describe_age, exit_status_of, word_of
-from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import Judgement, describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
@@ -34,12 +34,10 @@ from scrapy_rep.utils.text import printable, without_credentials
 
 class _Result(NamedTuple):
     verdict: Verdict | ValueError
-    """The verdict, or the error if the URL can't have a verdict."""
     fetched_at: float | None = None
     """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
     an override decided."""
     usage: Judgement | None = None
-    """The judgement about the usage preferences; None if the crawl has declared no purposes."""
 
 
 def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
@@ -59,17 +57,17 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     if opts.file:
         body = read_robotstxt(opts.file, runner.options.max_size)
         decide = runner.decider_of_file(body, displayed_name(opts.file))
-        found = [show(url, _result_by_file(decide, url)) for url in urls]
+
+        def by_file(url: str) -> _Result:
+            try:
+                return _Result(decide(url)[0])
+            except ValueError as error:
+                return _Result(error)
+
+        found = [show(url, by_file(url)) for url in urls]
     else:
         found = runner.run(lambda crawler: _check_urls(crawler, urls, show))
     return max(exit_status_of(result.verdict) for result in found)
-
-
-def _result_by_file(decide: Callable[[str], tuple[Verdict, Decision]], url: str) -> _Result:
-    try:
-        return _Result(decide(url)[0])
-    except ValueError as error:
-        return _Result(error)
 
 
 async def _check_urls(
@@ -81,15 +79,13 @@ async def _check_urls(
     """
     robots = robots_of(crawler)
     progress = Progress(len(urls))
-    done = 0
+    done = count(1)
 
     async def check(url: str) -> _Result:
-        nonlocal done
         found = await find(url)
         progress.clear()
-        done += 1
         show(url, found)
-        progress.update(done)
+        progress.update(next(done))
         return found
 
     async def find(url: str) -> _Result:

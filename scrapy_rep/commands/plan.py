@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.admission.crawl_delay import DelayLimits
@@ -44,6 +44,7 @@ from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.log import LimitedLogger
@@ -128,6 +129,7 @@ class _Plan:
         self._urls = self._invalid = self._warnings = self._done = 0
         self._waiting: dict[Origin, list[Request]] = {}
         self._places = DeferredSemaphore(_MOST_WAITING)
+        self._background = Background()
         self._origins: dict[Origin, None] = {}
 
     async def make(self, urls: list[str], stream: BinaryIO | None) -> None:
@@ -186,7 +188,7 @@ class _Plan:
             self._waiting[origin].append(request)
         else:
             self._waiting[origin] = [request]
-            deferred_from_coro(self._count_waiting(origin))
+            self._background.start(self._count_waiting(origin))
 
     def _has_verdicts(self, decision: Decision) -> bool:
         """Return whether there is a verdict, and one for the tokens of ``--other-agent``."""
@@ -211,14 +213,8 @@ class _Plan:
         self._progress.update(self._done)
 
     async def _wait_until_counted(self) -> None:
-        """Wait until no URL waits for its robots.txt: until all places are free.
-
-        Raises CrawlClosingError if the crawl is closing.
-        """
-        for _ in range(_MOST_WAITING):
-            await maybe_deferred_to_future(self._places.acquire())
-        for _ in range(_MOST_WAITING):
-            self._places.release()
+        """Wait until no URL waits for its robots.txt. Raises CrawlClosingError if closing."""
+        await self._background.finish()
         if self._closing:
             raise CrawlClosingError
 

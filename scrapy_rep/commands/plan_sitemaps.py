@@ -33,10 +33,9 @@ class Sitemaps:
         self._warn = warn
 
     async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
-        """Yield the URLs in ``sitemaps``, which the robots.txt at ``robotstxt_url`` names.
+        """Yield the URLs in the sitemaps that a robots.txt names, and in those of their indexes.
 
-        If one is a sitemap index, the URLs in the sitemaps of the index are yielded. Raises
-        CrawlClosingError if the crawl is closing.
+        Raises CrawlClosingError if the crawl is closing.
         """
         queue = [(url, 0) for url in self._valid(sitemaps, robotstxt_url)]
         seen: set[str] = set()
@@ -71,10 +70,7 @@ class Sitemaps:
                 yield absolute_url(location, url) or location
 
     def _valid(self, urls: Iterable[str], base: str) -> Iterator[str]:
-        """Yield the http and https URLs among ``urls``, as absolute URLs; warn of each other one.
-
-        ``base`` is the URL of the file that contains ``urls``.
-        """
+        """Yield the http and https URLs among those in the file at ``base``; warn of others."""
         for url in urls:
             absolute = absolute_url(url, base)
             if absolute is None:

@@ -82,10 +82,7 @@ class Command(ScrapyCommand):
             )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Set the settings for the crawl of the command, according to its options.
-
-        Raises UsageError if a setting is not valid.
-        """
+        """Set the settings for the crawl of the command, according to its options."""
         settings = self.settings
         if settings is None:
             raise UsageError
@@ -114,10 +111,6 @@ class Command(ScrapyCommand):
             raise usage_error(str(error)) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the subcommand in ``args``, and set the exit status.
-
-        Raises UsageError if there is no subcommand, or if an option or argument is not valid.
-        """
         if self.crawler_process is None:
             raise UsageError
         subcommand = _subcommand_of(args, opts)

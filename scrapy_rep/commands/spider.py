@@ -63,9 +63,8 @@ class CoroutineRunner:
     def run(self, function: CrawlFunction) -> Any:
         """Run a crawl in which ``function`` is awaited; return the result of ``function``.
 
-        Raises CrawlClosingError if the crawl ends before there is a result, BrokenPipeError and
-        UsageError if ``function`` raises them, and UsageError if the file of an override can't be
-        read.
+        Raises its BrokenPipeError or UsageError, UsageError if the file of an override can't be
+        read, and CrawlClosingError if the crawl ends before there is a result.
         """
         try:
             Overrides(self.options.overrides, time)
@@ -110,9 +109,6 @@ def robots_of(crawler: Crawler) -> Robots:
 
 
 async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run ``coroutines`` at the same time; return their results.
-
-    Unlike ``asyncio.gather``, this works without asyncio, too.
-    """
+    """Return the results of coroutines that run at the same time, with or without asyncio."""
     under_way = [deferred_from_coro(each) for each in coroutines]
     return [await maybe_deferred_to_future(each) for each in under_way]
