@@ -169,7 +169,10 @@ class Drops:
     ) -> tuple[str, ...]:
         """Return the message of a log line, and its values."""
         shown = printable_request(request)
-        why = _describe_nofollow(page) if page else describe_decision(verdict, usage)
+        why = describe_decision(verdict, usage)
+        if page is not None:
+            url = ascii(without_credentials(page))[1:-1]
+            why = f"nofollow in robots meta tag or X-Robots-Tag of {url}"
         if self._dry_run:
             return "Dry run, would drop %s: %s", shown, why
         if page is not None:
@@ -177,8 +180,3 @@ class Drops:
         if usage is not None:
             return "Forbidden by %s: %s", why, shown
         return f"{message_prefix(verdict)}: %s: %s", shown, why
-
-
-def _describe_nofollow(page: str) -> str:
-    url = ascii(without_credentials(page))[1:-1]
-    return f"nofollow in robots meta tag or X-Robots-Tag of {url}"

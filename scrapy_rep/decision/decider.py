@@ -51,13 +51,11 @@ class Decision(NamedTuple):
     """The entry of the origin in the cache: its rules in memory. None if the entry is missing, or
     an override decided."""
     override: Override | None = None
-    """The override that applies to the host, if there is one."""
     usage: Judgement | None = None
     """The judgement of the usage preferences; None if no purposes are declared, or the request was
     decided without them."""
 
     def mark_entry_used(self) -> None:
-        """Note that ``entry``, if there is one, has decided."""
         if self.entry is not None:
             self.entry.mark_used()
 
@@ -154,9 +152,8 @@ class Decider:
     ) -> Decision:
         """Return the decision on ``request`` for a crawler with other product tokens.
 
-        ``decision`` is that for the tokens of ``request``. It is returned unchanged if it has no
-        entry, or an override. Raises CrawlClosingError if a lookup is needed, and the crawl is
-        closed before the lookup ends.
+        ``decision``, that for its own tokens, is returned if it has no entry, or an override.
+        Raises CrawlClosingError if a lookup is needed, and the crawl is closed before it ends.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -220,9 +217,8 @@ class Decider:
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
         """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.
 
-        Without the rules of robots.txt for the request, its need is not known: it returns False.
-
-        ``head`` returns this request, or raises LookupError if there is none.
+        That is not known, and False, before there are rules of robots.txt for the request. ``head``
+        returns the request, or raises LookupError if there is none.
         """
         if not self.usage.reads_tdmrep or self._cache.has_tdmrep(origin):
             return False
@@ -262,10 +258,9 @@ class Decider:
         return override is None or bool(override.tokens)
 
     def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides on ``request``; None if there is none.
+        """Return the origin whose robots.txt decides on ``request``; None if none does.
 
-        There is none, for example, if the URL has no clear origin; the middleware then drops the
-        request.
+        If the URL has no clear origin, the middleware drops the request.
         """
         url = request.url
         if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
@@ -288,11 +283,8 @@ class Decider:
             return Usage(tokens=tokens)
         usage = self.usage.filter_sources(entry.usage(target, tokens))
         # A site has no preferences for the use of a page that it disallows.
-        return (
-            usage.from_sources(())
-            if verdict and verdict.reason is Reason.RULE and not verdict.allowed
-            else usage
-        )
+        is_disallowed = verdict and verdict.reason is Reason.RULE and not verdict.allowed
+        return usage.from_sources(()) if is_disallowed else usage
 
     def _apply_usage(
         self, request: Request, decision: Decision, tdmrep: TdmRules | None = None

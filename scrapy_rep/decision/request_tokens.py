@@ -43,11 +43,7 @@ class ProductTokens:
         return self.of_sent_request(request)
 
     def of_sent_request(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens with which ``request`` is sent.
-
-        They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of ``request``.
-        Without such a header there are none: unlike ``of_request``, this uses no default header.
-        """
+        """Return the tokens with which ``request`` is sent; none if it has no User-Agent header."""
         if self._configured is not None:
             return self._configured
         values = user_agents_of(request)

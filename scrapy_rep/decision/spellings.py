@@ -144,9 +144,8 @@ def strictest_verdict(
 ) -> tuple[str, Verdict | None]:
     """Return the spelling of ``target`` that decided, and the verdict on it.
 
-    ``verdict_on`` returns the verdict on a target; None if a lookup is needed. ``spellings``
-    returns the other spellings. If it raises ValueError, the URL has no clear origin, and is
-    disallowed.
+    The verdict is None if a lookup is needed. ``spellings`` returns the other spellings, or raises
+    ValueError: then the URL has no clear origin, and is disallowed.
     """
     effort = Effort()
     verdict = verdict_on(target, tokens, effort)

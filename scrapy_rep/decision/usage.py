@@ -64,10 +64,7 @@ class UsageJudge:
         return get_or_add_part(crawler, cls, lambda: cls(crawler, options))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
-        """Return the purposes that are declared for ``request``.
-
-        Raises ValueError if its meta has unknown purposes.
-        """
+        """Return the declared purposes of ``request``. Raises ValueError if any is unknown."""
         named = request.meta.get(PURPOSES_KEY)
         if named is None:
             return self.purposes
@@ -121,10 +118,7 @@ def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def replace_judgement(hop: Request, request: Request) -> None:
-    """Replace the judgement in the meta of ``request`` by that of ``hop``; remove it if none.
-
-    ``hop`` is a redirect that a download handler has followed for ``request``.
-    """
+    """Replace the judgement in the meta of ``request`` by that of its redirect, if that has one."""
     values = stored_judgement(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:

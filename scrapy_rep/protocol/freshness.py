@@ -52,10 +52,7 @@ def freshness_lifetime(
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds from ``now`` to the time in Retry-After (RFC 9110 §10.2.3).
-
-    Return None if the value is missing or not valid, and 0 for a date in the past.
-    """
+    """Return the seconds from ``now`` to Retry-After (RFC 9110 §10.2.3), 0 or more, or None."""
     if not value:
         return None
     seconds = delta_seconds(value)

@@ -172,9 +172,8 @@ class RobotsTxt:
         """
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
-        return (
-            usage if self.rules_for(*tokens).verdict_for(target).allowed else usage.from_sources(())
-        )
+        is_allowed = self.rules_for(*tokens).verdict_for(target).allowed
+        return usage if is_allowed else usage.from_sources(())
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
         """Return the spans of the groups; those of ``_spans_of`` begin at the crawler's name."""

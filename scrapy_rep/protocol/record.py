@@ -43,7 +43,6 @@ class Record:
 
     file: SiteFile
     last: Outcome
-    """How the last fetch ended."""
     copy: Available | None = None
     """The file with its rules: ``last`` if that is available. If the last fetch has failed, the
     file that was available before the outage, if there was one. Otherwise None."""
@@ -91,9 +90,8 @@ class Record:
     def decode(cls, data: bytes, key: str, *, max_size: int) -> Record:
         """Return the record that ``encode`` wrote for the file with that ``key``.
 
-        The data is not trusted. Raises RecordError for another version, another file, a body of
-        more than ``max_size`` bytes, more bytes than ``max_encoded_size`` returns, bytes after the
-        compressed contents, and damaged data.
+        The data is not trusted: RecordError is raised for data of another version, of another file,
+        above ``max_size``, or damaged.
         """
         try:
             return _decode(data, key, max_size)

@@ -103,7 +103,6 @@ class UsageRules:
         self.nbytes: int = sum(
             _LINE_BYTES + len(line.value) for line in (*self._lines, *self._above)
         )
-        """Approximate size in memory, in bytes."""
 
     def usage_for(self, target: str, *tokens: str) -> Usage:
         """Return the usage preferences for a canonical target.

@@ -59,7 +59,6 @@ class TdmRules:
         self._rules: list[tuple[str, list[Statement]]] = []
         self._otherwise: list[Statement] = []
         self.nbytes: int = 3 * len(body)
-        """Approximate size in memory, in bytes."""
         if len(body) > MAX_USAGE_BYTES:
             # The file is not read, and may reserve any use.
             reserved: dict[str, Value] = {RESERVATION: DISALLOW}
