@@ -58,17 +58,11 @@ def test_a_malformed_line_asks_for_nothing(field, values):
 
 
 def test_the_longest_of_several_counts():
-    delay = asked("Crawl-delay: 2", "Request-rate: 1/7", "Crawl-delay: 5", "Crawl-delay: x")
+    delay = asked(
+        "Crawl-delay: 2", "Request-rate: 1/7", "Host: 9", "Crawl-delay: 5", "Crawl-delay: x"
+    )
     assert delay.seconds == 7
     assert delay.field.name == "request-rate"
-
-
-def test_only_lines_of_our_group_count():
-    body = b"User-agent: *\nCrawl-delay: 9\n\nUser-agent: testbot\nDisallow: /a\nHost: x\n"
-    robots = RobotsTxt.parse(body)
-    assert delay_in(robots.fields_for("testbot")) is None
-    assert delay_in(robots.fields_for("other")).seconds == 9
-    assert delay_in(RobotsTxt.parse(b"Crawl-delay: 9").fields_for("testbot")) is None
 
 
 def test_a_delay_is_for_the_user_agents_right_above_it():
