@@ -47,7 +47,9 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_it():
     assert scene.fetched == [A]
 
 
-@pytest.mark.parametrize("more", [{"REP_UNREACHABLE_ACTION": "drop"}, {"REP_DRY_RUN": True}])
+@pytest.mark.parametrize(
+    "more", [{"REP_UNREACHABLE_ACTION": "drop"}, {"REP_DEFER_TIMEOUT": 0}, {"REP_DRY_RUN": True}]
+)
 def test_what_is_to_be_dropped_at_once_is_not_deferred(more):
     scene = Scene(**more)
     scene.knows(A, unreachable=True)

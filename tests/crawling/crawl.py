@@ -49,6 +49,7 @@ class Crawl:
     items: list = field(default_factory=list)
     parsed: list = field(default_factory=list)
     records: list = field(default_factory=list)
+    ends: list = field(default_factory=list)
     stats: dict = field(default_factory=dict)
     crawler: object = None
 
@@ -112,6 +113,28 @@ class ListSpider(scrapy.Spider):
 
     def failed(self, failure):
         self.crawl.failures.append(failure)
+
+
+class Downloads(ListSpider):
+    """Its first page asks for ``media`` with ``download_async``, all at once.
+
+    What came of each is in ``ends`` of the crawl: a response or an error.
+    """
+
+    media = ()
+    media_meta = None
+
+    async def parse(self, response):
+        self.crawl.responses.append(response)
+        if len(self.crawl.responses) == 1:
+            download = self.crawler.engine.download_async
+            self.tasks = [
+                asyncio.ensure_future(download(scrapy.Request(each, meta=self.media_meta)))
+                for each in self.media
+            ]
+            self.crawl.ends = await asyncio.gather(*self.tasks, return_exceptions=True)
+        return
+        yield
 
 
 class _Records(logging.Handler):

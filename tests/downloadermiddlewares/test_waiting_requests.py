@@ -8,15 +8,15 @@ import asyncio
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
 
+from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.memory import MemoryStore
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, stat
 from tests.crawling.crawl import crawl as crawl_with
-from tests.crawling.web import HANGS, PAGE, answer, held, robots
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.waiting import until
 
 
@@ -42,12 +42,6 @@ def released_with(site, number):
     return release
 
 
-class StoredSpider(ListSpider):
-    """Its requests can go to disk: they name their callbacks, and hold nothing else."""
-
-    name = "stored"
-
-
 async def test_waiters_with_other_tokens_get_their_own_rules(web):
     body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
     site = web.site(held(robots(body)))
@@ -61,48 +55,26 @@ async def test_waiters_with_other_tokens_get_their_own_rules(web):
     assert len(site.robots_requests) == 1
 
 
-class Cancels(ListSpider):
-    """Asks for pages in tasks of its own, and cancels some while they wait."""
-
-    async def parse(self, response):
-        tasks = [
-            asyncio.ensure_future(self.crawler.engine.download_async(Request(url)))
-            for url in self.urls
-        ]
-        # The front page waited, too.
-        await until(lambda: stat(self.crawler, "robotstxt/waited") >= 1 + len(tasks))
-        await until(lambda: self.site.robots_requests)
-        for task in tasks[: self.cancelled]:
-            task.cancel()
-        self.site.release()
-        ends = await asyncio.gather(*tasks, return_exceptions=True)
-        self.seen.ends = ends
-        self.crawl.responses.append(response)
-        return
-        yield
-
-
 @pytest.mark.parametrize("cancelled", [1, 2, 4])
 async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
-    site = web.site(SLOWLY_ALLOWED)
-    front = web.site(robots(""))
-    urls = [site.url(path) for path in ("/1", "/private", "/3", "/4")]
+    site, front = web.site(SLOWLY_ALLOWED), web.site(robots(""))
+    paths = ("/1", "/private", "/3", "/4")
 
-    class Spider(Cancels):
-        pass
+    async def cancel(crawler):
+        await waiting(crawler, 1 + len(paths))  # the front page waited, too
+        await until(lambda: site.robots_requests)
+        for task in crawler.spider.tasks[:cancelled]:
+            task.cancel()
+        site.release()
 
-    attributes = {"urls": urls, "cancelled": cancelled, "seen": Spider, "site": site}
-    await crawl(front.url("/"), spidercls=Spider, **attributes)
-    ends = Spider.ends
-    assert [type(end) for end in ends[:cancelled]] == [asyncio.CancelledError] * cancelled
-    for url, end in list(zip(urls, ends, strict=True))[cancelled:]:
-        if url.endswith("private"):
-            assert isinstance(end, IgnoreRequest)
-        else:
-            assert end.status == 200
+    media = {"spidercls": Downloads, "media": [site.url(path) for path in paths]}
+    result = await crawl(front.url("/"), meanwhile=cancel, **media)
+    ends = [getattr(end, "status", type(end)) for end in result.ends]
+    expected = [200, RobotsTxtDisallowed, 200, 200]
+    assert ends == [asyncio.CancelledError] * cancelled + expected[cancelled:]
     assert len(site.robots_requests) == 1
+    assert len(site.targets) == ends.count(200)
     assert "/private" not in site.targets
-    assert len(site.targets) == sum(not url.endswith("private") for url in urls[cancelled:])
 
 
 NO_LONGER = "robotstxt/outcome_count/unreachable"
@@ -124,13 +96,12 @@ async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_
     site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
     settings = {"JOBDIR": str(tmp_path)}
     urls = [site.url(path) for path in ("/1", "/private", "/3")]
-    closing = {"meanwhile": closed_with(site, 3), "spidercls": StoredSpider}
     for asked in (urls, ()):
-        closed = await crawl(*asked, settings=settings, **closing)
+        closed = await crawl(*asked, settings=settings, meanwhile=closed_with(site, 3))
         assert closed.stats["robotstxt/returned_to_scheduler"] == 3
         assert closed.failures == []
         assert site.targets == []
-    last = await crawl(settings=settings, spidercls=StoredSpider)
+    last = await crawl(settings=settings)
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(last.dropped) == [site.url("/private")]
     assert [response.request.dont_filter for response in last.responses] == [False, False]
@@ -147,25 +118,15 @@ async def test_a_dry_run_that_closes_drops_nobody(web):
 
 
 async def test_at_the_close_a_download_of_a_component_ends_too(web, tmp_path):
-    site = web.site(HANGS)
-    front = web.site(robots(""))
-
-    class Spider(ListSpider):
-        async def parse(self, response):
-            try:
-                await self.crawler.engine.download_async(Request(site.url("/1")))
-            except IgnoreRequest as error:
-                self.crawl.failures.append(error)
-            return
-            yield
-
+    site, front = web.site(HANGS), web.site(robots(""))
     result = await crawl(
         front.url("/"),
         settings={"JOBDIR": str(tmp_path)},
         meanwhile=closed_with(site, 2),
-        spidercls=Spider,
+        spidercls=Downloads,
+        media=[site.url("/1")],
     )
-    (error,) = result.failures
+    (error,) = result.ends
     assert error.verdict.reason.value == "closing"
     assert NO_LONGER not in result.stats
 
@@ -249,12 +210,6 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     assert list(result.dropped.values()) == ["rule"]
 
 
-async def test_a_url_that_has_no_origin_is_dropped_and_not_sent():
-    result = await crawl("http://[::1/x".replace("[", "%5B"), "http:///x")
-    assert set(result.dropped.values()) <= {"error"}
-    assert result.responses == []
-
-
 async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
     rules = "User-agent: *\nDisallow: /private\n"
     site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
@@ -265,25 +220,14 @@ async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
     assert len(site.robots_requests) == 4
 
 
-async def test_memory_bounded_to_one_origin_still_obeys(web):
-    sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(3)]
-    paths = ("/1", "/private", "/3")
-    result = await crawl(
-        *(site.url(path) for path in paths for site in sites),
-        settings={"REP_MEMORY_MAX_BYTES": 1, "CONCURRENT_REQUESTS": 1},
-    )
-    assert sorted(result.dropped) == sorted(site.url("/private") for site in sites)
-    for site in sites:
-        assert sorted(site.targets) == ["/1", "/3"]
-
-
 async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_path):
     monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
-    sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(2)]
+    sites = [web.site(robots("User-agent: *\nDisallow: /4")) for _ in range(2)]
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "CONCURRENT_REQUESTS": 1}
     urls = [site.url(f"/{number}") for number in range(5) for site in sites]
     result = await crawl(*urls, settings={**settings, "REP_MEMORY_MAX_BYTES": 1})
     assert [len(site.robots_requests) for site in sites] == [1, 1]
+    assert sorted(result.dropped) == sorted(site.url("/4") for site in sites)
     assert result.stats["robotstxt/memory/misses"] == result.stats["robotstxt/store/found"] >= 3
     full = "The robots.txt rules of 1 sites fill REP_MEMORY_MAX_BYTES (1)"
     assert len([text for text in result.messages(20) if text.startswith(full)]) == 1
@@ -292,90 +236,49 @@ async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_
     assert "robotstxt/memory/misses" not in enough.stats
 
 
-async def test_a_page_that_waits_long_for_its_site_does_not_hold_up_another(web):
-    hanging = web.site(held(answer(503)))
-    healthy = web.site(robots(""), paths={"/a": [answer(200, PAGE)]})
-
-    def then(response):
-        hanging.release()
-
-    result = await crawl(hanging.url("/1"), healthy.url("/a"), then=then)
-    assert result.fetched == [healthy.url("/a")]
-    assert result.dropped == {hanging.url("/1"): "unreachable"}
-    # It was let go by the page, and not given up before.
-    assert result.stats["robotstxt/response_status_count/503"] == 1
-
-
 DELAY = "User-agent: *\nCrawl-delay: 0.2\n"
 SHORT = {"REP_CACHE_TTL": 0.5, "REP_CACHE_TTL_MIN": 0}
-
-
-class Media(ListSpider):
-    """Its first page asks for the URLs in ``media`` all at once."""
-
-    async def parse(self, response):
-        self.crawl.responses.append(response)
-        if response.url == self.first:
-            self.asked.set()
-            tasks = (self.crawler.engine.download_async(Request(url)) for url in self.media)
-            self.ends.extend(await asyncio.gather(*tasks, return_exceptions=True))
-        return
-        yield
 
 
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_a_robots_txt_that_changes_while_they_wait_is_obeyed(web, allowed):
     site = web.site(robots(DELAY))
-    ends = []
 
     async def change(crawler):
         await until(lambda: site.targets)
         site.change(robots(DELAY if allowed else f"{DELAY}Disallow: /media\n"))
 
-    await crawl_with(
+    result = await crawl_with(
         site.url("/"),
         settings=SHORT,
-        spidercls=Media,
+        spidercls=Downloads,
         meanwhile=change,
-        first=site.url("/"),
         media=[site.url(f"/media/{n}") for n in range(8)],
-        asked=asyncio.Event(),
-        ends=ends,
     )
-    assert len(ends) == 8
+    assert len(result.ends) == 8
     # Until the one that was fetched first has expired, they may be sent.
-    dropped = [end for end in ends if hasattr(end, "verdict")]
+    dropped = [end for end in result.ends if hasattr(end, "verdict")]
     assert len(site.targets) == 1 + 8 - len(dropped)
     assert (len(dropped) >= 4) is not allowed
     assert len(site.robots_requests) > 1
-
-
-class MediaFirst(Media):
-    """Its pages follow when it waits for the media of its first page."""
-
-    async def start(self):
-        yield self.prepare(self.first)
-        await self.asked.wait()
-        for url in self.pages:
-            yield self.prepare(url)
 
 
 async def test_they_take_no_places_of_the_pages_of_other_sites(web):
     slow, quick = web.site(robots("User-agent: *\nCrawl-delay: 300\n")), web.site(robots(""))
     pages = [quick.url(f"/{n}") for n in range(20)]
 
-    async def close_then(crawler):
+    async def feed(crawler):
+        await until(lambda: hasattr(crawler.spider, "tasks"))
+        for url in pages:
+            crawler.engine.crawl(crawler.spider.prepare(url))
         await until(lambda: len(quick.targets) == len(pages))
         close(crawler)
 
     await crawl_with(
+        slow.url("/"),
         settings={"CONCURRENT_REQUESTS": 4},
-        spidercls=MediaFirst,
-        meanwhile=close_then,
-        first=slow.url("/"),
+        spidercls=Downloads,
+        meanwhile=feed,
         media=[slow.url(f"/media/{n}") for n in range(6)],
-        pages=pages,
-        asked=asyncio.Event(),
-        ends=[],
     )
     assert slow.targets == ["/"]

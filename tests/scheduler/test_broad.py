@@ -12,7 +12,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, ListSpider, close, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, Lines, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.test_signals import Ear
 from tests.waiting import until
@@ -60,28 +60,6 @@ async def test_hanging_origins_take_no_place_of_the_pages(web):
     # Twelve fetches were in flight beside the pages, and every place was given back.
     assert concurrency[5] == (16, 12)
     assert result.crawler.engine.downloader.total_concurrency == 4
-
-
-async def test_more_hanging_origins_than_fetches_let_the_others_through(web):
-    hanging = [web.site(held(answer(503))) for _ in range(6)]
-    healthy = [web.site(robots(RULES)) for _ in range(3)]
-    pages = []
-
-    def then(response):
-        pages.append(response)
-        if len(pages) == len(healthy):
-            for site in hanging:
-                site.release()
-
-    result = await crawl(
-        *(site.url("/1") for site in (*hanging, *healthy)),
-        settings={"REP_CONCURRENT_FETCHES": 3},
-        then=then,
-    )
-    assert sorted(result.fetched) == sorted(site.url("/1") for site in healthy)
-    assert set(result.dropped.values()) == {"unreachable"}
-    # They were let go by the pages, and not given up before.
-    assert result.stats["robotstxt/response_status_count/503"] == len(hanging)
 
 
 async def test_a_page_asked_for_later_comes_by_its_priority(web):
@@ -140,39 +118,32 @@ async def test_unreachable_for_a_while_loses_nothing(web):
         assert sooner.next_try <= later.last.evidence.at
 
 
-async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock):
-    site = web.site(answer(503))
+@pytest.mark.parametrize("memory", [{}, {"REP_MEMORY_MAX_BYTES": 1_500}], ids=["", "too small"])
+async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock, memory):
+    failing = [web.site(answer(503)) for _ in range(4)]
     other = web.site(robots(RULES))
-    kept = []
+    dropped = []
 
     async def meanwhile(crawler):
-        await until(lambda: other.targets and len(site.robots_requests) >= 3)
-        kept.append("robotstxt/forbidden" not in crawler.stats.get_stats())
+        await until(lambda: other.targets)
+        for site in failing:
+            await until(lambda site=site: len(site.robots_requests) >= 3)
+        dropped.append(stat(crawler, "robotstxt/forbidden"))
         clock.advance(LONG)
 
     result = await crawl(
-        *(site.url(f"/{n}") for n in range(5)),
+        *(site.url(f"/{n}") for site in failing for n in range(2)),
         other.url("/1"),
-        settings={**DEFER, "REP_DEFER_TIMEOUT": LONG},
+        settings={**DEFER, **memory, "REP_DEFER_TIMEOUT": LONG},
         meanwhile=meanwhile,
     )
-    assert kept == [True]
-    assert site.targets == []
-    assert list(result.dropped.values()) == ["unreachable"] * 5
-    assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_dropped"] == 5
+    assert dropped == [0]
+    assert list(result.dropped.values()) == ["unreachable"] * 8
+    assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_dropped"] == 8
     assert "robotstxt/deferred_waiting" not in result.stats
-    assert result.stats["robotstxt/forbidden_reason_count/unreachable"] == 5
-    assert result.stats["robotstxt/forbidden"] == 5
+    assert result.stats["robotstxt/forbidden_reason_count/unreachable"] == 8
     assert result.fetched == [other.url("/1")]
     assert result.stats["finish_reason"] == "finished"
-
-
-async def test_a_timeout_of_0_defers_nothing(web):
-    site = web.site(answer(503))
-    result = await crawl(
-        site.url("/1"), settings={"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 0}
-    )
-    assert result.dropped == {site.url("/1"): "unreachable"}
 
 
 async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web, clock):
@@ -374,24 +345,6 @@ async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_ot
     assert "       3  Unable to read request: … - reason: …" in second.messages(logging.INFO)[-1]
 
 
-async def test_more_unreachable_origins_than_memory_holds_are_dropped_in_time(web, clock):
-    failing = [web.site(answer(503)) for _ in range(4)]
-
-    async def meanwhile(crawler):
-        for site in failing:
-            await until(lambda site=site: len(site.robots_requests) >= 2)
-        clock.advance(LONG)
-
-    result = await crawl(
-        *(site.url(f"/{n}") for site in failing for n in range(2)),
-        settings={**DEFER, "REP_MEMORY_MAX_BYTES": 1_500, "REP_DEFER_TIMEOUT": LONG},
-        meanwhile=meanwhile,
-    )
-    assert list(result.dropped.values()) == ["unreachable"] * 8
-    assert result.stats["robotstxt/deferred_dropped"] == 8
-    assert result.stats["finish_reason"] == "finished"
-
-
 @pytest.mark.parametrize("dead", [answer(503), HANGS], ids=["failing", "hanging"])
 async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachable_origins(
     web, dead
@@ -525,73 +478,43 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
 
 
 async def test_under_another_scheduler_requests_of_download_async_are_never_put_off(web):
-    late = web.site(held(robots(RULES)))
-    front = web.site(robots(RULES))
-    answers = []
+    late, front = web.site(held(robots(RULES))), web.site(robots(RULES))
 
     async def meanwhile(crawler):
         # The front page waited, too.
         await until(lambda: stat(crawler, "robotstxt/waited") >= 1 + 9)
         late.release()
 
-    class Spider(ListSpider):
-        async def parse(self, response):
-            downloads = [
-                self.crawler.engine.download_async(Request(late.url(f"/{n}"))) for n in range(9)
-            ]
-            answers.extend(await asyncio.gather(*downloads))
-            return
-            yield
-
     result = await crawl(
         front.url("/"),
         settings={"SCHEDULER": FifoScheduler, "CONCURRENT_REQUESTS": 2},
-        spidercls=Spider,
+        spidercls=Downloads,
+        media=[late.url(f"/{n}") for n in range(9)],
         meanwhile=meanwhile,
     )
-    assert [answer.status for answer in answers] == [200] * 9
+    assert [answer.status for answer in result.ends] == [200] * 9
     assert "robotstxt/put_off" not in result.stats
     assert result.stats["popped"] == 1
-
-
-async def test_places_are_given_back_after_errors_and_cancelled_waits(web):
-    site = web.site([["reset"]])
-    result = await crawl(site.url("/1"), settings={"CONCURRENT_REQUESTS": 3})
-    assert result.crawler.engine.downloader.total_concurrency == 3
-    for queue in ({}, SCRAPYS_QUEUE):
-        hanging = web.site(HANGS)
-
-        async def meanwhile(crawler, hanging=hanging):
-            await until(lambda: hanging.robots_requests)
-            close(crawler)
-
-        result = await crawl(
-            hanging.url("/1"),
-            hanging.url("/2"),
-            settings={"CONCURRENT_REQUESTS": 3, **queue},
-            meanwhile=meanwhile,
-        )
-        assert result.stats["finish_reason"] == "enough"
-        assert result.crawler.engine.downloader.total_concurrency == 3
 
 
 async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
     """Its drop begins no REP_DEFER_TIMEOUT of requests that come by the queue later."""
     front, failing = web.site(robots("")), web.site(answer(503))
-
-    class Spider(ListSpider):
-        async def parse(self, response):
-            with pytest.raises(RobotsTxtDisallowed):
-                await self.crawler.engine.download_async(Request(failing.url("/1")))
-            self.crawl.responses.append(response)
-            return
-            yield
-
-    result = await crawl(front.url("/"), settings=DEFER, spidercls=Spider)
-    assert len(result.responses) == 1
+    media = {"media": [failing.url("/1")]}
+    result = await crawl(front.url("/"), settings=DEFER, spidercls=Downloads, **media)
+    assert [type(end) for end in result.ends] == [RobotsTxtDisallowed]
     assert "robotstxt/deferred" not in result.stats
     # It waited for one more try.
     assert len(failing.robots_requests) == 2
+
+
+@pytest.mark.parametrize(("meta", "fetched"), [({}, True), ({"download_timeout": 0.1}, False)])
+async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(web, meta, fetched):
+    front, recovers = web.site(robots("")), web.site(answer(503), robots(""))
+    settings = {**DEFER, "REP_RETRY_DELAY": 2, "REP_RETRY_DELAY_MAX": 2}
+    media = {"media": [recovers.url("/1")], "media_meta": meta}
+    result = await crawl(front.url("/"), settings=settings, spidercls=Downloads, **media)
+    assert [hasattr(end, "status") for end in result.ends] == [fetched]
 
 
 async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
@@ -649,25 +572,3 @@ async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tm
     assert first.failures == []
     await crawl(settings={**settings, "REP_CRAWL_DELAY_MAX": 0})
     assert sorted(site.targets) == sorted(paths)
-
-
-@pytest.mark.parametrize(("meta", "fetched"), [({}, True), ({"download_timeout": 0.1}, False)])
-async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(web, meta, fetched):
-    front, recovers = web.site(robots("")), web.site(answer(503), robots(""))
-    statuses = []
-
-    class Spider(ListSpider):
-        async def parse(self, response):
-            # Once where the origin isn't known, and where it is known to be unreachable.
-            for path in ("/1", "/2"):
-                try:
-                    image = Request(recovers.url(path), meta=meta)
-                    statuses.append((await self.crawler.engine.download_async(image)).status)
-                except RobotsTxtDisallowed as error:  # noqa: PERF203 - two
-                    statuses.append(error.reason.value)
-            return
-            yield
-
-    settings = {**DEFER, "REP_RETRY_DELAY": 2, "REP_RETRY_DELAY_MAX": 2}
-    await crawl(front.url("/"), settings=settings, spidercls=Spider)
-    assert statuses == ([200] * 2 if fetched else ["unreachable"] * 2)
