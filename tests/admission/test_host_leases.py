@@ -8,9 +8,9 @@ import pytest
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.stores.base import PAUSE
 from scrapy_rep.utils.clock import Clock
-from tests.running import in_asyncio
 from tests.stores.test_contract import LONG, is_about, memory, sqlite
 
+pytestmark = pytest.mark.in_asyncio
 HOST = "example.com"
 SHORT = 0.2
 
@@ -21,7 +21,6 @@ def workers(request, tmp_path):
     return store, [HostLeases(store, Clock()) for _ in range(2)]
 
 
-@in_asyncio
 async def test_of_two_workers_one_has_the_host_until_it_gives_it_back(workers):
     store, (first, second) = workers
     assert await first.claim(HOST, LONG) is None
@@ -35,7 +34,6 @@ async def test_of_two_workers_one_has_the_host_until_it_gives_it_back(workers):
     await store.close()
 
 
-@in_asyncio
 async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
     store, (first, second) = workers
     assert await first.claim(HOST, LONG) is None
@@ -50,7 +48,6 @@ async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
 
 
 @pytest.mark.parametrize(("pause", "expected"), [(1.5, 1.5), (0.5, 1)])
-@in_asyncio
 async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
     workers, pause, expected
 ):
@@ -63,7 +60,6 @@ async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
     await store.close()
 
 
-@in_asyncio
 async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
     """The event loop of the worker has stopped meanwhile."""
     store = sqlite(tmp_path / "robots.sqlite")
@@ -93,7 +89,6 @@ class LateToRelease:
         await self.store.release(*arguments)
 
 
-@in_asyncio
 async def test_the_end_of_a_lease_does_not_end_the_next_one():
     store = memory()
     first, second = HostLeases(LateToRelease(store), Clock()), HostLeases(store, Clock())

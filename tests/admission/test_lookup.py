@@ -1,4 +1,4 @@
-"""Lookups of robots.txt for requests in the queue, in made-up time; and in a crawl."""
+"""Lookups of robots.txt for requests in the queue, in made-up time."""
 
 import asyncio
 
@@ -9,20 +9,17 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 from tests.admission.scene import A, B, C, D, Scene
-from tests.crawling.crawl import crawl
-from tests.crawling.web import robots
 from tests.waiting import settle
 
 TDMREP = {"REP_PURPOSES": ["tdm"], "REP_USAGE_SOURCES": ["tdmrep"]}
 LOOKED_UP = ("robots.txt is being looked up", None, 1)
 
-event_loop = pytest.mark.event_loop
+pytestmark = pytest.mark.event_loop
 
 
 # What is not known is looked up.
 
 
-@event_loop
 def test_requests_wait_for_one_lookup_of_their_own_origin():
     scene = Scene()
     scene.knows(A)
@@ -40,7 +37,6 @@ def test_requests_wait_for_one_lookup_of_their_own_origin():
     assert scene.fetched == [B, C]
 
 
-@event_loop
 def test_what_no_robotstxt_governs_is_not_looked_up():
     ignored = {"host": A.host, "policy": "ignore", "reason": "we agreed on it"}
     scene = Scene(REP_OVERRIDES=[ignored])
@@ -49,7 +45,6 @@ def test_what_no_robotstxt_governs_is_not_looked_up():
     assert scene.fetched == []
 
 
-@event_loop
 def test_what_has_expired_is_looked_up_again():
     scene = Scene()
     scene.knows(A, seconds=10)
@@ -59,7 +54,6 @@ def test_what_has_expired_is_looked_up_again():
     assert scene.fetched == [A]
 
 
-@event_loop
 def test_what_expires_at_once_lets_one_request_leave():
     scene = Scene()
     scene.asks(A, A)
@@ -68,19 +62,9 @@ def test_what_expires_at_once_lets_one_request_leave():
     assert scene.fetched == [A, A]
 
 
-async def test_a_crawl_of_a_site_whose_file_expires_at_once_goes_on(web):
-    site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
-    urls = [site.url(f"/{n}") for n in range(4)]
-    result = await crawl(*urls, settings={"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0})
-    assert result.fetched == urls
-    assert len(site.robots_requests) <= len(urls)
-    assert "robotstxt/returned_to_scheduler" not in result.stats
-
-
 # Errors: the request leaves, so that the middleware meets the same error, and drops it.
 
 
-@event_loop
 @pytest.mark.parametrize("known", [True, False])
 def test_after_an_error_of_a_lookup_the_request_leaves(caplog, known):
     scene = Scene()
@@ -100,7 +84,6 @@ def test_after_an_error_of_a_lookup_the_request_leaves(caplog, known):
     assert scene.fetched == [B]
 
 
-@event_loop
 def test_after_an_error_of_a_fetch_the_request_leaves(caplog):
     scene = Scene()
     scene.asks(A)
@@ -110,7 +93,6 @@ def test_after_an_error_of_a_fetch_the_request_leaves(caplog):
     assert scene.leaves() == [A]
 
 
-@event_loop
 def test_after_an_error_in_what_handles_it_the_request_leaves_too(monkeypatch):
     scene = Scene()
     monkeypatch.setattr(scene.cache, "_disallow_all", None)
@@ -119,7 +101,6 @@ def test_after_an_error_in_what_handles_it_the_request_leaves_too(monkeypatch):
     assert scene.leaves() == [A]
 
 
-@event_loop
 @pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError])
 def test_a_lookup_that_is_cut_off_keeps_nothing_waiting(error):
     scene = Scene()
@@ -128,7 +109,6 @@ def test_a_lookup_that_is_cut_off_keeps_nothing_waiting(error):
     assert scene.leaves() == [A]
 
 
-@event_loop
 def test_an_origin_whose_requests_can_not_be_read_is_not_looked_up(caplog):
     scene = Scene()
     scene.queue.head_of = lambda origin, routes: 1 / 0 if origin == A else None
@@ -138,7 +118,6 @@ def test_an_origin_whose_requests_can_not_be_read_is_not_looked_up(caplog):
     assert scene.leaves() == [A]
 
 
-@event_loop
 def test_an_origin_whose_requests_are_gone_is_not_looked_up(caplog):
     scene = Scene()
     scene.queue.head_of = lambda origin, routes: None
@@ -150,7 +129,6 @@ def test_an_origin_whose_requests_are_gone_is_not_looked_up(caplog):
 # No more at a time than there is room for.
 
 
-@event_loop
 def test_no_more_lookups_are_under_way_than_there_is_room_for():
     scene = Scene()
     origins = [origin_of(f"http://{number}.example") for number in range(200)]
@@ -166,7 +144,6 @@ def test_no_more_lookups_are_under_way_than_there_is_room_for():
     assert len(scene.leaves()) == len(origins)
 
 
-@event_loop
 def test_a_lookup_counts_between_robots_txt_and_tdmrep_json_too():
     scene = Scene(permits=1, **TDMREP)
     loop = asyncio.get_running_loop()
@@ -183,7 +160,6 @@ def test_a_lookup_counts_between_robots_txt_and_tdmrep_json_too():
     assert scene.decider.most == 2
 
 
-@event_loop
 def test_room_that_comes_as_a_fetch_is_slow_is_used():
     scene = Scene(permits=1)
     scene.asks(A, B, C, D)
@@ -195,7 +171,6 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     assert scene.decider.under_way == 2
 
 
-@event_loop
 def test_lookups_that_end_at_once_begin_the_next():
     scene = Scene(permits=1)
     scene.decider.error = ZeroDivisionError("made up")
@@ -206,7 +181,6 @@ def test_lookups_that_end_at_once_begin_the_next():
 # Requests that another scheduler was given back.
 
 
-@event_loop
 def test_the_origin_of_a_request_that_was_put_off_is_looked_up_once():
     scene = Scene()
     request = Request(f"{A}/put-off")
@@ -224,7 +198,6 @@ def test_the_origin_of_a_request_that_was_put_off_is_looked_up_once():
 # At the close.
 
 
-@event_loop
 def test_after_the_close_nothing_is_looked_up():
     scene = Scene(permits=1)
     scene.asks(A, B, C)

@@ -25,8 +25,8 @@ from scrapy_rep.admission.ticket import (
     store_grant,
     store_source,
 )
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
-from tests.crawling.web import HANGS, answer, held, robots
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl
+from tests.crawling.web import HANGS, answer, robots
 from tests.waiting import until
 
 URL = "http://site.example/"
@@ -185,25 +185,6 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     assert len(result.failures) == (0 if more else 2)
     assert_nothing_shows(result, pages)
     assert keys([direct[0].meta]) == set()
-
-
-async def test_neither_does_one_that_was_put_off(web):
-    sites = [web.site(held(robots(RULES))) for _ in range(6)]
-
-    async def release(crawler):
-        await until(lambda: stat(crawler, "robotstxt/put_off"))
-        for site in sites:
-            site.release()
-
-    urls = [site.url(path) for site in sites for path in ("/1", "/private")]
-    settings = {**SCRAPYS_QUEUE, "CONCURRENT_REQUESTS": 2}
-    result, pages = await looked_at(*urls, settings=settings, meanwhile=release)
-    assert result.stats["robotstxt/put_off"] > 0
-    assert sorted(pages) == sorted(site.url("/1") for site in sites)
-    assert_nothing_shows(result, pages)
-    ended = [response.request for response in result.responses]
-    ended += [failure.request for failure in result.failures]
-    assert {(request.priority, request.dont_filter) for request in ended} == {(0, False)}
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])

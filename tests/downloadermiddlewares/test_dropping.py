@@ -38,7 +38,7 @@ async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_
     answer, cause, web
 ):
     site = web.site(answer)
-    result = await crawl(site.url("/"))
+    result = await crawl(site.url("/"), site.url("/2"))
     error, meta = result.failures[0].value, result.failures[0].request.meta["robotstxt"]
     outage = error.verdict.outage
     assert outage.cause == cause
@@ -49,6 +49,9 @@ async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_
     at = f"robots.txt is unreachable: {cause}, next try at {utc_time_text(outage.next_try)} ({where})"
     assert str(error) == f"Dropped: {at}"
     assert any(text.endswith(f": {at}") for text in result.messages())
+    (warning,) = result.messages(logging.WARNING)
+    begin = f"robots.txt of {site.url('')} is unreachable: {cause}; its pages are disallowed, next try in "
+    assert warning.startswith(begin)
     assert result.stats[f"robotstxt/unreachable_count/{cause}"] == 1
     assert "robotstxt/deferred_dropped" not in result.stats
 
@@ -137,21 +140,6 @@ async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
     assert "robotstxt/exempt" not in (await crawl(site.url("/"))).stats
 
 
-async def test_nothing_dropped_nothing_summed_up(web):
-    result = await crawl(web.site(robots("")).url("/"))
-    assert told(result, "Requests dropped") == []
-
-
-async def test_one_warning_per_unreachable_origin(web):
-    site = web.site(answer(503))
-    result = await crawl(*(site.url(f"/{i}") for i in range(5)))
-    (warning,) = result.messages(logging.WARNING)
-    assert warning.startswith(
-        f"robots.txt of {site.url('')} is unreachable: status 503; its pages are disallowed, "
-        "next try in "
-    )
-
-
 async def test_one_info_line_at_the_start(web):
     site = web.site(robots(""))
     result = await crawl(
@@ -201,14 +189,6 @@ async def test_a_hint_for_who_has_not_named_the_crawler(web, settings, hints):
         "crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'"
     )
     assert told(result, "The product token is") == [line] * hints
-
-
-async def test_a_name_behind_compatible_is_that_of_the_crawler(web):
-    site = web.site(robots("User-agent: mybot\nDisallow: /\n"))
-    agent = "Mozilla/5.0 (compatible; mybot; +https://my.bot)"
-    result = await crawl(site.url("/"), settings={"USER_AGENT": agent})
-    assert site.targets == []
-    assert result.messages(logging.INFO)[0].startswith("Obeying robots.txt as 'mybot', ")
 
 
 async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):

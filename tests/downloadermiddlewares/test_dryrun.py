@@ -6,7 +6,7 @@ import logging
 import pytest
 from scrapy import Request
 
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, gzipped, robots
 from tests.decision.test_overrides import overridden, override
 from tests.test_signals import Ear
@@ -168,40 +168,6 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
     assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
     (_, warning) = [text for text in result.messages(logging.WARNING) if "503" in text]
     assert "its pages are disallowed" in warning
-
-
-@pytest.mark.parametrize("dry", [True, False])
-async def test_a_dry_run_knows_that_another_queue_defers_nothing(web, dry):
-    url = web.site(answer(503)).url("/")
-    settings = {"REP_UNREACHABLE_ACTION": "defer", **SCRAPYS_QUEUE, "REP_DRY_RUN": dry}
-    result = await crawl(url, settings=settings)
-    assert result.fetched == [url] * dry
-    assert result.dropped == ({} if dry else {url: "unreachable"})
-    count = "robotstxt/dry_run/forbidden" if dry else "robotstxt/forbidden"
-    assert result.stats[count] == 1
-    assert "robotstxt/dry_run/deferred" not in result.stats
-
-
-@pytest.mark.parametrize(("timeout", "waits"), [(60, False), (86_400, True)])
-async def test_a_dry_run_knows_how_long_is_waited_for_what_is_awaited(web, timeout, waits):
-    page = web.site(robots("")).url("/")
-    url = web.site(answer(503)).url("/")
-
-    class Spider(ListSpider):
-        async def parse(self, response):
-            request = Request(url, meta={"download_timeout": timeout})
-            self.crawl.responses.append(await self.crawler.engine.download_async(request))
-
-    settings = {
-        "REP_DRY_RUN": True,
-        "REP_UNREACHABLE_ACTION": "defer",
-        "REP_DEFER_TIMEOUT": 86_400,
-        "REP_RETRY_DELAY": 3_600,
-    }
-    result = await crawl(page, settings=settings, spidercls=Spider)
-    assert result.fetched == [url]
-    assert result.stats.get("robotstxt/dry_run/deferred", 0) == waits
-    assert result.stats.get("robotstxt/dry_run/forbidden", 0) == (not waits)
 
 
 @pytest.mark.parametrize("policy", ["ignore", "disallow"])

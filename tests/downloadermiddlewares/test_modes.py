@@ -111,37 +111,6 @@ def test_builtin_lets_most_of_a_burst_through(web):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rules_errors_and_time_outs_in_every_mode(web, mode):
-    rules = web.site(robots(RULES_TEXT))
-    missing = web.site(answer(404))
-    failing = web.site(answer(503))
-    hanging = web.site(HANGS)
-    cut = web.site([["send", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser"], ["close"]])
-    endless = web.site(
-        [["send", "HTTP/1.1 200 OK\r\n\r\n" + RULES_TEXT], ["repeat", "#\n" * 5000, 10_000, 0]]
-    )
-    sites = [rules, missing, failing, hanging, cut, endless]
-    # Nothing is waited for but for the one that hangs: no site fails for a machine that is busy.
-    soon = {"download_timeout": 2}
-    urls = [
-        [site.url(path), soon if site is hanging else {}]
-        for site in sites
-        for path in ("/private", "/public")
-    ]
-    result = crawl(mode, urls)
-    assert [sorted(site.targets) for site in sites] == [
-        ["/public"],
-        ["/private", "/public"],
-        [],
-        [],
-        [],
-        ["/public"],
-    ]
-    assert len(result["failures"]) == len(result["dropped"]) == 8
-    assert result["stats"]["finish_reason"] == "finished"
-
-
-@pytest.mark.parametrize("mode", MODES)
 def test_a_paused_crawl_begins_no_look_up_and_goes_on_afterwards(web, mode):
     """As Scrapy's downloader, it ends what it has begun, and what would be next.
 

@@ -147,24 +147,6 @@ async def test_what_is_sent_decides(web, rules, paths, sent, settings, attribute
     assert len(site.robots_requests) == 1
 
 
-async def test_a_url_changed_to_an_origin_that_is_not_known_waits_for_its_robotstxt(web):
-    site, other = web.site(robots(RULES)), web.site(robots(RULES))
-
-    class Elsewhere:
-        def process_request(self, request):
-            if not request.url.endswith("/robots.txt"):
-                request._set_url(request.url.replace(site.url(""), other.url("")))
-
-    await crawl(
-        site.url("/a"),
-        Request(site.url("/alias"), meta={"to": "/private"}),
-        settings=behind(Rewrites, Elsewhere),
-    )
-    assert other.targets == ["/a"]
-    assert site.targets == []
-    assert len(other.robots_requests) == 1
-
-
 async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
     override = {"host": "127.0.0.1", "policy": "ignore", "reason": "our own", "until": "2099-01-01"}

@@ -250,16 +250,6 @@ def test_what_can_never_be_read_is_left_so_that_the_crawl_ends(tmp_path, caplog)
     assert len(drain(on_disk(tmp_path, state=queue.close()))) == 2
 
 
-def test_the_close_leaves_no_timer(tmp_path):
-    time = MadeUpTime()
-    queue, _ = timed(tmp_path, time, *pages("a.example", 1))
-    queue._lanes._file.data = lambda key: 1 / 0
-    assert queue.pop() is None
-    assert time.timers
-    queue.close()
-    assert time.timers == []
-
-
 def test_a_lane_that_is_found_to_be_unreadable_when_it_is_asked_about_is_gone(tmp_path, caplog):
     class Reads(Doors):
         def hold(self, ask):
@@ -337,16 +327,6 @@ def test_a_disk_that_is_full_is_said_once_and_loses_nothing(tmp_path, caplog):
     connection.execute("PRAGMA max_page_count = 1000000")
     queue.push(Request("https://c.example/"))
     assert len({*drain(queue), *kept}) == 121
-
-
-def test_a_file_that_has_become_read_only_gives_out_what_it_has(tmp_path, caplog):
-    requests = pages("a.example", 1, 2, 3)
-    queue = on_disk(tmp_path, *requests)
-    connection_of(queue).execute("PRAGMA query_only = 1")
-    with pytest.raises(ValueError, match="can't be written"):
-        queue.push(Request("https://a.example/4"))
-    assert sorted(drain(queue)) == urls(requests)
-    assert len([text for text in caplog.messages if "can't be written" in text]) == 1
 
 
 def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplog):

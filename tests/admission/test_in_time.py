@@ -1,0 +1,349 @@
+"""Delays and pauses of a host in made-up time: who waits, and until when.
+
+That a fleet keeps them, whatever goes wrong: tests/simulation. On the network: tests/wire.
+"""
+
+import asyncio
+import math
+
+import pytest
+from scrapy import Request
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.admission import back_off
+from scrapy_rep.protocol.origin import origin_of
+from tests.admission.worker import DELAY, SITE, Worker, page
+from tests.waiting import settle
+
+pytestmark = pytest.mark.event_loop
+WAITS = "the site has a delay"
+OTHER_PORT = "http://a.example:8080"
+
+
+@pytest.fixture
+def worker():
+    worker = Worker()
+    worker.knows_delay()
+    return worker
+
+
+def pair(*, delay=None, **settings):
+    """Two workers with one store, which both know what the site asks for."""
+    first = Worker(**settings)
+    second = first.beside(**settings)
+    for each in (first, second):
+        if delay is None:
+            each.knows_no_rules()
+        else:
+            each.knows_delay(delay=delay)
+    return first, second
+
+
+@pytest.mark.parametrize(("latency", "next_at"), [(0.5, 2.5), (1.9, 3.9), (3.0, 4.0)])
+def test_the_delay_counts_from_the_response(worker, latency, next_at):
+    first, second = page(1), page(2)
+    assert worker.sends(first) is None
+    worker.time.advance(latency)
+    worker.answered(first)
+    assert worker.sends(second) == (WAITS, next_at)
+    worker.time.advance(next_at - latency)
+    assert worker.sends(second) is None
+
+
+def test_a_response_is_waited_for_until_the_request_was_sent_for_sure(worker):
+    worker.sends(page(1))
+    assert worker.sends(page(2)) == (WAITS, 2 * DELAY)
+    worker.time.advance(2 * DELAY)
+    assert worker.sends(page(2)) is None
+
+
+def test_who_waits_is_told_when_a_response_makes_the_wait_shorter(worker):
+    first = page(1)
+    worker.sends(first)
+    assert worker.leaves(page(2)) == (WAITS, 2 * DELAY)
+    worker.time.advance(1)
+    worker.answered(first)
+    assert [str(origin) for origin in worker.told] == [SITE]
+    assert worker.leaves(page(2)) == (WAITS, 1 + DELAY)
+
+
+def test_a_request_leaves_each_delay_though_none_was_sent_yet(worker):
+    assert worker.leaves(page(1)) is None
+    assert worker.leaves(page(2)) == (WAITS, DELAY)
+    worker.time.advance(DELAY)
+    assert worker.leaves(page(2)) is None
+    # At the wire, no other was sent.
+    assert worker.sends(page(1)) is None
+
+
+def test_the_scheduler_keeps_what_a_longer_download_delay_would_keep():
+    worker = Worker(DOWNLOAD_DELAY=5)
+    worker.knows_delay()
+    worker.leaves(page(1))
+    assert worker.leaves(page(2)) == (WAITS, 5)
+
+
+def test_the_origins_of_a_host_share_its_turns_but_only_those_with_a_delay_wait(worker):
+    worker.knows_delay(OTHER_PORT)
+    worker.knows_no_rules("https://a.example")
+    assert worker.leaves(page(1)) is None
+    assert worker.leaves(page(1, OTHER_PORT)) == (WAITS, DELAY)
+    assert worker.leaves(page(1, "https://a.example")) is None
+
+
+def test_if_robots_txt_has_expired_the_former_delay_counts(worker):
+    worker.leaves(page(1))
+    worker.entries.clear()
+    assert worker.leaves(page(2)) == (WAITS, DELAY)
+    assert worker.leaves(page(2, OTHER_PORT)) == ("robots.txt is being looked up", math.inf)
+
+
+def test_workers_share_the_turns_of_a_host(worker):
+    other = worker.beside()
+    other.knows_delay()
+    first = page(1)
+    assert worker.sends(first) is None
+    assert other.sends(page(2)) == (WAITS, 2 * DELAY)
+    worker.time.advance(1)
+    worker.answered(first)
+    worker.time.advance(2 * DELAY - 1)
+    assert other.sends(page(2)) is None
+    assert worker.sends(page(3)) == (WAITS, 4 * DELAY)
+    counts = [each.crawler.stats.get_value("robotstxt/turns") for each in (worker, other)]
+    assert counts == [1, 1]
+
+
+class SlowStore:
+    """A store whose claims end when the test says so."""
+
+    def __init__(self, store):
+        self.store = store
+        self.claims = []
+
+    async def claim(self, *args, **kwargs):
+        self.claims.append(Deferred())
+        await maybe_deferred_to_future(self.claims[-1])
+        return await self.store.claim(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.store, name)
+
+    def answers(self):
+        self.claims.pop(0).callback(None)
+        settle()
+
+
+@pytest.fixture
+def slow(worker):
+    slow = Worker(worker.time, store=SlowStore(worker.store))
+    slow.knows_delay()
+    return slow
+
+
+def test_if_the_request_is_cancelled_while_it_claims_the_next_may_be_sent(slow):
+    task = slow.sending(page(1))
+    settle()
+    task.cancel()
+    settle()
+    with pytest.raises(asyncio.CancelledError):
+        task.result()
+    task = slow.sending(page(2))
+    settle()
+    slow.store.claims.pop(0)
+    slow.store.answers()
+    assert task.result() is None
+
+
+def test_the_turn_of_a_worker_whose_store_fails_is_its_own(worker, caplog):
+    async def claim(*_, **__):
+        raise ZeroDivisionError("made up")
+
+    worker.store.claim = claim
+    assert worker.sends(page(1)) is None
+    assert worker.sends(page(2)) == (WAITS, 2 * DELAY)
+    assert caplog.messages == ["Error while claiming the lease of a.example"]
+
+
+# After a refusal.
+
+REFUSED = "the site answered 429 or 503"
+
+
+class Probing:
+    """A host that has refused a request; another one is under way, and a third is the probe."""
+
+    def __init__(self, site=SITE, **settings):
+        self.worker = worker = Worker(**settings)
+        worker.knows_no_rules(site)
+        self.first, self.late, self.probe, self.next = (page(n, site) for n in range(4))
+        for request in (self.first, self.late):
+            assert worker.sends(request) is None
+        worker.answered(self.first, 429, 1)
+        worker.time.advance(1.1)
+        assert worker.leaves(self.probe) is None
+        assert worker.sends(self.probe) is None
+
+    def waits_for(self):
+        """Seconds until the next request may be sent; infinity if that is not known."""
+        held = self.worker.sends(self.next)
+        assert held is None or held[0] == REFUSED
+        return 0 if held is None else held[1] - self.worker.time.now
+
+
+def test_the_others_wait_for_the_response_to_the_probe():
+    scene = Probing()
+    assert scene.waits_for() == math.inf
+    assert scene.worker.leaves(scene.next) == (REFUSED, math.inf)
+    scene.worker.told.clear()
+    scene.worker.answered(scene.probe)
+    assert scene.worker.told == [origin_of(SITE)]
+    assert scene.waits_for() == 0
+    assert not scene.worker.back_off.hosts
+
+
+@pytest.mark.parametrize("status", [200, 429, None])
+def test_a_longer_pause_that_is_asked_for_late_holds(status):
+    scene = Probing()
+    scene.worker.answered(scene.late, 429, 10)
+    scene.worker.time.advance(0.5)
+    if status is None:
+        scene.worker.ends(scene.probe)
+    else:
+        scene.worker.answered(scene.probe, status, 3)
+    assert scene.waits_for() == pytest.approx(9.5)
+    scene.worker.time.advance(9.6)
+    assert scene.waits_for() == 0
+
+
+def test_a_probe_without_a_response_begins_a_pause_ten_times_as_long():
+    scene = Probing(REP_BACK_OFF_MAX=100)
+    scene.worker.time.advance(5)
+    scene.worker.ends(scene.probe)
+    assert scene.waits_for() == pytest.approx(50)
+    scene.worker.time.advance(51)
+    assert scene.worker.sends(scene.next) is None
+    scene.worker.time.advance(50)
+    scene.worker.ends(scene.next)
+    scene.next = page(4)
+    assert scene.waits_for() == pytest.approx(100)
+
+
+def test_a_longer_pause_may_be_too_long(caplog):
+    scene = Probing(REP_DEFER_TIMEOUT=5)
+    scene.worker.answered(scene.late, 429, 40)
+    assert scene.worker.back_off.is_dropping("a.example")
+    (line,) = [line for line in caplog.messages if "refuses all requests" in line]
+    assert line.startswith("a.example")
+    assert scene.worker.leaves(scene.next) is None, "it leaves to be dropped"
+    assert scene.waits_for() == pytest.approx(40)
+    scene.worker.time.advance(41)
+    assert not scene.worker.back_off.is_dropping("a.example")
+
+
+def test_one_probe_is_sent_however_a_host_is_written():
+    scene = Probing("http://[0:0:0:0:0:0:0:1]:8000")
+    scene.worker.time.advance(3)
+    assert scene.waits_for() == math.inf
+    scene.worker.answered(scene.probe)
+    assert scene.waits_for() == 0
+
+
+def test_what_leaves_may_not_become_the_probe():
+    worker, _ = pair()
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 5)
+    worker.time.advance(5.1)
+    assert worker.leaves(page(2)) is None
+    assert worker.leaves(page(3)) == (REFUSED, worker.time.now + 1)
+    worker.time.advance(1)
+    assert worker.leaves(page(3)) is None
+
+
+def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker):
+    other = worker.beside(REP_BACK_OFF_MAX=0)
+    other.knows_delay()
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 10)
+    assert other.sends(page(2)) is not None
+    worker.time.advance(10.1)
+    for number in (2, 3):
+        sent = page(number)
+        assert other.sends(sent) is None
+        other.answered(sent)
+        worker.time.advance(DELAY + 0.1)
+
+
+@pytest.mark.parametrize(
+    ("age", "waits", "knows"),
+    [(0.05, False, False), (0.15, False, True), (0.25, True, True)],
+)
+def test_a_request_waits_for_pauses_in_the_store_only_if_they_were_read_long_ago(age, waits, knows):
+    worker, other = pair()
+    other.reads_pauses()
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 5)
+    other.time.advance(age)
+    assert (other.back_off.read_pauses() is not None) is waits
+    settle()
+    assert (other.sends(page(2)) is not None) is knows
+
+
+def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
+    worker, other = pair(REP_DEFER_TIMEOUT=5)
+    for number in (1, 2):
+        sent = page(number)
+        assert worker.sends(sent) is None
+        worker.answered(sent, 429, 2)
+        other.reads_pauses()
+        for each in (worker, other):
+            assert each.sends(page(3)) == (REFUSED, pytest.approx(worker.time.now + 2))
+            assert not each.back_off.is_dropping("a.example")
+        worker.time.advance(7.1)
+
+
+def test_refusals_before_another_worker_got_an_answer_do_not_count():
+    worker, other = pair(REP_DEFER_TIMEOUT=5)
+    for number, status in enumerate((429, 200, 429)):
+        sent = page(number)
+        assert worker.sends(sent) is None
+        worker.answered(sent, status, 4)
+        other.reads_pauses()
+        worker.time.advance(0 if number == 2 else 4.1)
+    assert other.sends(page(3)) == (REFUSED, pytest.approx(worker.time.now + 4))
+    assert not other.back_off.is_dropping("a.example")
+
+
+def test_the_lease_of_a_probe_holds_up_no_turn_for_a_minute():
+    worker, other = pair(delay=2)
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 5)
+    worker.time.advance(5.1)
+    worker.sends(page(2))
+    assert other.sends(page(3)) == ("the site has a delay", worker.time.now + 4)
+
+
+def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
+    monkeypatch.setattr(back_off, "_MAX_HOSTS", 4)
+    worker = Worker()
+
+    def refuse(hosts):
+        for number in hosts:
+            request = page(1, f"http://{number}.example")
+            worker.knows_no_rules(f"http://{number}.example")
+            worker.sends(request)
+            worker.answered(request, 429)
+
+    refuse(range(32))
+    assert len(worker.back_off.hosts) == 32
+    worker.time.advance(60)
+    refuse([32])
+    assert list(worker.back_off.hosts) == ["32.example"]
+
+
+def test_what_is_no_page_begins_no_pause(worker):
+    """As the response to an s3 URL."""
+    request = Request("s3://a.example/1")
+    worker.sent_at[request] = 0.0
+    worker.answered(request, 429, 5)
+    assert not worker.back_off.hosts
