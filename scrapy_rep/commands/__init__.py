@@ -4,6 +4,8 @@ Each subcommand of ``robots`` is a module, and an entry in ``robots.py``. A subc
 robots.txt of a site runs a crawl, with the spider in ``spider.py``.
 """
 
+from scrapy.utils.misc import load_object
+
 from scrapy_rep.utils.scrapy_version import check_scrapy
 
 # Scrapy imports this package before it runs any command: with an older version of Scrapy, all
@@ -14,8 +16,12 @@ except ImportError as _error:
     raise SystemExit(str(_error)) from None
 
 from scrapy_rep.commands.robots import Command
-from scrapy_rep.commands.scrapy_command_settings import add_settings
 
 __all__ = ["Command"]
 
-add_settings()
+# A user waits for the results of these commands. Their classes are changed, and not replaced, as
+# Scrapy checks ``requires_project`` only for its own commands and those of the project.
+for _name in ("check", "fetch", "parse", "shell", "view"):
+    _command = load_object(f"scrapy.commands.{_name}.Command")
+    _waited_for = {"REP_INTERACTIVE": True, "REP_TIMEOUT": 10.0}
+    _command.default_settings = {**_command.default_settings, **_waited_for}
