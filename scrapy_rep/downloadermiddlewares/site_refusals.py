@@ -16,7 +16,7 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.drops import Tally
 from scrapy_rep.fetch.obstacles import intermediary_error
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.protocol.usage.license import asks_for_license
+from scrapy_rep.protocol.usage.readers import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused

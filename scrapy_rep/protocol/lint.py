@@ -1,6 +1,7 @@
 """The linter, for authors of a robots.txt: finds how each line is read, and its problems."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
@@ -10,9 +11,9 @@ from scrapy_rep.protocol.lexer import Line, LineKind, Oddity, as_text, lex, whol
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.matching.ruleset import rank_of
 from scrapy_rep.protocol.parser import Field, RobotsTxt
-from scrapy_rep.protocol.usage import lint as usage
-from scrapy_rep.protocol.usage.rules import USAGE_FIELDS, source_of
-from scrapy_rep.protocol.usage.statement import CONTENT_SIGNAL, LICENSE
+from scrapy_rep.protocol.usage import readers
+from scrapy_rep.protocol.usage.rules import USAGE_FIELDS, path_and_statement, source_of
+from scrapy_rep.protocol.usage.statement import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE, UNKNOWN
 from scrapy_rep.protocol.verdict import Rule
 
 
@@ -70,7 +71,18 @@ CODES: Final = {
     "dollar-inside": "a '$' that isn't at the end is a plain character",
     "never-wins": "another rule of the group always takes precedence",
     "relative-sitemap": "not a full URL",
-    **usage.CODES,
+    "usage-foreign": "no label of this field that is known: it says nothing",
+    "usage-retired": "a label that draft-ietf-aipref-vocab-08 no longer has: it says nothing",
+    "usage-unreadable": "it can't be parsed, and says nothing",
+    "usage-value": "a value that is neither of the two that there are: it says nothing",
+    "usage-empty": "a path and nothing behind it: what shorter paths say doesn't hold for it",
+    "usage-without-group": "a usage line before any User-agent line belongs to nobody",
+    "usage-above-groups": "a Content-Signal above the first User-agent line: a 'no' counts for "
+    "crawlers whose group has no Content-Signal (scrapy-rep's own decision), a 'yes' for nobody",
+    "usage-between-names": "a usage line between User-agent lines is for all of them",
+    "usage-misspelt": "a field that is Content-Signal with a letter too many, and read as that",
+    "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
+    "relative-license": "a license takes a full URL",
 }
 """The kinds of findings, with their messages."""
 
@@ -79,6 +91,7 @@ OTHER_FIELDS: Final = frozenset(
 )
 """Fields outside RFC 9309 that some crawlers read."""
 
+_ABANDONED: Final = frozenset({b"allowaitraining", b"disallowaitraining"})
 _MARK: Final = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _HTML: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|!--)|\s*<\?xml", re.IGNORECASE)
 _URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -183,7 +196,7 @@ class _Linter:
         source = source_of(line)
         if source is None:
             return
-        for code, detail in usage.findings_in(line):
+        for code, detail in _usage_findings(line):
             self._add_finding(line.number, code, detail)
         if source == LICENSE:
             return
@@ -219,7 +232,7 @@ class _Linter:
     def _read_rule(self, line: Line) -> str:
         self._between.clear()
         self._has_rule = True
-        if line.field.lower() in usage.ABANDONED:
+        if line.field.lower() in _ABANDONED:
             self._add_finding(line.number, "usage-abandoned", as_text(line.field))
         word = "allow" if line.kind is LineKind.ALLOW else "disallow"
         if not self._named:
@@ -248,3 +261,48 @@ class _Linter:
             for rule in each:
                 if rule is not winner:
                     self._add_finding(rule.line, "never-wins", f"line {winner.line} goes before it")
+
+
+def _usage_findings(line: Line) -> Iterator[tuple[str, str]]:
+    """Yield a code and a detail for each problem of a usage line."""
+    source = source_of(line)
+    if source == LICENSE:
+        if not readers.license_in(as_text(line.value), line.number):
+            yield "relative-license", as_text(line.value)
+        return
+    if line.field.lower() == b"content-signals":
+        yield "usage-misspelt", ""
+    path, statement = path_and_statement(line.value)
+    if path and not statement:
+        yield "usage-empty", as_text(path)
+    elif source == CONTENT_USAGE:
+        yield from _content_usage_findings(statement)
+    else:
+        yield from _content_signal_findings(statement)
+
+
+def _content_usage_findings(statement: bytes) -> Iterator[tuple[str, str]]:
+    try:
+        values = readers.usage_by_label(statement)
+    except readers.NotADictionaryError as error:
+        yield "usage-unreadable", f"{as_text(statement)} ({error})"
+        return
+    for label, value in values.items():
+        if label in readers.RETIRED_LABELS:
+            yield "usage-retired", label
+        elif label not in readers.USAGE_LABELS:
+            yield "usage-foreign", label
+        elif value == UNKNOWN:
+            yield "usage-value", label
+
+
+def _content_signal_findings(statement: bytes) -> Iterator[tuple[str, str]]:
+    pairs = readers.signal_pairs(statement)
+    if not pairs:
+        yield "usage-unreadable", as_text(statement)
+    for key, value in pairs:
+        if key not in readers.SIGNAL_LABELS:
+            if key not in readers.OTHER_SIGNALS:
+                yield "usage-foreign", key
+        elif value not in readers.SIGNAL_VALUES:
+            yield "usage-value", f"{key}={value}"

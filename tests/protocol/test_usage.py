@@ -11,7 +11,7 @@ from scrapy_rep.protocol.limits import (
     MAX_USAGE_BYTES,
     MAX_USAGE_URIS,
 )
-from scrapy_rep.protocol.usage.license import asks_for_license
+from scrapy_rep.protocol.usage.readers import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage

@@ -8,7 +8,7 @@ from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import Line, Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
 from scrapy_rep.protocol.matching.wildcards import is_match
-from scrapy_rep.protocol.usage.license import license_in
+from scrapy_rep.protocol.usage.readers import READERS, license_in
 from scrapy_rep.protocol.usage.statement import (
     ABOVE_GROUPS,
     ALLOW,
@@ -23,7 +23,7 @@ from scrapy_rep.protocol.usage.statement import (
     Value,
     statements_of,
 )
-from scrapy_rep.protocol.usage.usage import READERS, Usage, distinct
+from scrapy_rep.protocol.usage.usage import Usage, distinct
 
 SOURCE_OF_FIELD: Final = {
     b"content-usage": CONTENT_USAGE,

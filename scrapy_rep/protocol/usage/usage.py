@@ -9,12 +9,15 @@ from typing import Any, Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
 from scrapy_rep.protocol.product_tokens import names_in_tags
-from scrapy_rep.protocol.usage.content_signal import read_signals
-from scrapy_rep.protocol.usage.content_usage import read_usage
-from scrapy_rep.protocol.usage.license import license_in_link
+from scrapy_rep.protocol.usage.readers import (
+    READERS,
+    TAG_LABELS,
+    license_in_link,
+    tags_in_header,
+    tags_in_meta,
+)
 from scrapy_rep.protocol.usage.statement import (
     ANY,
-    CONTENT_SIGNAL,
     CONTENT_USAGE,
     DISALLOW,
     HEADER,
@@ -32,7 +35,6 @@ from scrapy_rep.protocol.usage.statement import (
     statements_of,
     strictest_value,
 )
-from scrapy_rep.protocol.usage.tags import LABELS, tags_in_header, tags_in_meta
 from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, tdm_in
 
 HEADERS: Final = (
@@ -44,13 +46,11 @@ HEADERS: Final = (
     "Link",
 )
 """The response headers that may contain usage preferences."""
-READERS: Final = {CONTENT_USAGE: read_usage, CONTENT_SIGNAL: read_signals}
-"""The functions that read the values in a statement, by source."""
 
 
 def _statements_of_unread(why: str) -> tuple[Statement, ...]:
     return (
-        *statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), why, None, META),
+        *statements_of(TAGS, dict.fromkeys(TAG_LABELS, DISALLOW), why, None, META),
         *statements_of(TDMREP, {RESERVATION: DISALLOW}, why, None, META),
     )
 
