@@ -25,8 +25,6 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request, without_credentials
 
-logger: Final = LimitedLogger(__name__)
-
 _COUNTS: Final = stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT
 _DRY_RUN_COUNTS: Final = stats.DRY_RUN_FORBIDDEN, stats.DRY_RUN_REASON_COUNT
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
@@ -98,6 +96,7 @@ class Drops:
 
     def __init__(self, crawler: Crawler, announcer: Announcer, options: Options) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._is_interactive = options.interactive
         self._dry_run = options.dry_run
         self.announcer = announcer
@@ -134,9 +133,9 @@ class Drops:
             if usage is not None:
                 store_judgement(request, usage)
         level = logging.INFO if is_new else logging.DEBUG
-        if logger.isEnabledFor(level):
+        if self._logger.isEnabledFor(level):
             message, *values = self._line(request, verdict, page, usage)
-            logger.log(level, message, *values, extra={"spider": self._crawler.spider})
+            self._logger.log(level, message, *values)
         if self._is_interactive and not self._dry_run:
             # The hint is written to standard error, not logged, so that --nolog doesn't hide it.
             message, *values = self._line(request, verdict, page, usage)
@@ -150,19 +149,14 @@ class Drops:
 
     def log_summary(self) -> None:
         """Log the number of requests dropped with the main causes, and of what else was obeyed."""
-        extra = {"spider": self._crawler.spider}
         if self._links.total:
-            logger.info(_LINKS_IGNORED, self._links.total, extra=extra)
+            self._logger.info(_LINKS_IGNORED, self._links.total)
         for message, stat in _SUMMARIES.items():
             if number := stats.value(self._crawler, stat):
-                logger.info(message, number, extra=extra)
-        if self.causes.total and not self._dry_run:
-            logger.info(
-                "Requests dropped because of robots.txt: %d%s",
-                self.causes.total,
-                self.causes.table(),
-                extra=extra,
-            )
+                self._logger.info(message, number)
+        if (total := self.causes.total) and not self._dry_run:
+            rows = self.causes.table()
+            self._logger.info("Requests dropped because of robots.txt: %d%s", total, rows)
 
     def _line(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None

@@ -18,8 +18,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_url
 
-logger: Final = LimitedLogger(__name__)
-
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()
 """Pages for which the warning was logged. Two middlewares read each page, but log it once."""
@@ -33,6 +31,7 @@ class PageMiddleware(BaseSpiderMiddleware):
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
         self._options = Options.of(crawler)
+        self._logger = LimitedLogger(__name__, crawler)
 
     def _meta_elements(self, response: Response) -> Sequence[tuple[str, str]] | None:
         """Return the names and contents of the meta elements of a page.
@@ -47,25 +46,19 @@ class PageMiddleware(BaseSpiderMiddleware):
             if response not in _logged:
                 _logged.add(response)
                 stats.count(self.crawler, stats.TAGS_UNREADABLE)
-                logger.warning(
+                self._logger.warning(
                     "The meta elements of %s can't be read (%s: %a): the page is treated as if "
                     "they forbade everything",
                     printable_url(response),
                     type(error).__name__,
                     str(error),
-                    extra={"spider": self.crawler.spider},
                 )
             return None
 
     def _drop_item(self, item: Any, response: Response | None, why: str) -> Any:
         """Log that ``item`` is dropped; return None, or ``item`` in a dry run."""
-        logger.info(
-            "%s item (%s): %s",
-            "Dry run, would drop" if self._options.dry_run else "Dropped",
-            why,
-            printable_url(response),
-            extra={"spider": self.crawler.spider},
-        )
+        what = "Dry run, would drop" if self._options.dry_run else "Dropped"
+        self._logger.info("%s item (%s): %s", what, why, printable_url(response))
         return item if self._options.dry_run else None
 
     def _mark_item(self, item: Any, response: Response | None, field: str, value: Any) -> Any:
@@ -78,12 +71,8 @@ class PageMiddleware(BaseSpiderMiddleware):
                 if field in adapter.field_names():
                     adapter[field] = value
         except Exception:
-            logger.exception(
-                "Error while setting %s of an item of %s",
-                field,
-                printable_url(response),
-                extra={"spider": self.crawler.spider},
-            )
+            where = printable_url(response)
+            self._logger.exception("Error while setting %s of an item of %s", field, where)
         return item
 
 

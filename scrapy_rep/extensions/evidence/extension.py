@@ -42,8 +42,6 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
 
-logger: Final = LimitedLogger(__name__)
-
 _MAX_FILES: Final = 10_000
 """Maximum number of robots.txt files in memory. Further ones are read from the store again."""
 _CLOSING_TIME: Final = 60.0
@@ -79,6 +77,7 @@ class RobotsEvidence:
         options = Options.of(crawler)
         path = path_of_setting(crawler, "REP_EVIDENCE", options.evidence)
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._policy = options.policy
         self._dry_run = options.dry_run
         self._settings = {**options.as_dict(), "USER_AGENT": crawler.settings["USER_AGENT"]}
@@ -261,10 +260,7 @@ class RobotsEvidence:
         try:
             record = await Robots.of(self._crawler).record(request)
         except Exception:
-            logger.exception(
-                "Error while asking by which robots.txt it was decided",
-                extra={"spider": self._crawler.spider},
-            )
+            self._logger.exception("Error while asking by which robots.txt it was decided")
             record = None
         if record is None or not entry.is_from(self._policy.access(record, at)):
             self._writing.put(Line(values))  # the store no longer has the text that decided
@@ -303,9 +299,7 @@ class RobotsEvidence:
             self._write_line("end", {"finish_reason": reason, "lost": writing.lost, "stats": ours})
             await within(_CLOSING_TIME, writing.stop())
         except TimeoutError:
-            logger.warning(
-                "Some evidence may not have been written", extra={"spider": self._crawler.spider}
-            )
+            self._logger.warning("Some evidence may not have been written")
         stats.count(self._crawler, stats.EVIDENCE_WRITTEN, writing.written)
         if writing.lost:
             stats.count(self._crawler, stats.EVIDENCE_LOST, writing.lost)

@@ -25,8 +25,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = LimitedLogger(__name__)
-
 _FIGURES: Final = {
     "fetches": stats.REQUEST_COUNT,
     "responses": "response_received_count",
@@ -51,6 +49,7 @@ class RobotsReport:
         options = Options.of(crawler)
         self._path = path_of_setting(crawler, "REP_REPORT", options.report)
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._options = options
         self._counts = Counts(options.policy)
         self._render = _renderer_of(self._path)
@@ -68,15 +67,14 @@ class RobotsReport:
         """
         return cls(crawler)
 
-    def _spider_opened(self, spider: Spider) -> None:
+    def _spider_opened(self) -> None:
         wanted, self._path = self._path, claim(self._path)
         if self._path != wanted:
-            logger.warning(
+            self._logger.warning(
                 "Another crawl of this process writes its report to %s, this one writes to %s: "
                 "%%(name)s or another placeholder in REP_REPORT gives each a file of its own",
                 wanted,
                 self._path,
-                extra={"spider": spider},
             )
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
         # and then there must be no report.
@@ -90,9 +88,9 @@ class RobotsReport:
         try:
             await in_thread(lambda: self._write_report(crawl))
         except Exception:
-            logger.exception("The report was not written: %s", self._path, extra={"spider": spider})
+            self._logger.exception("The report was not written: %s", self._path)
         else:
-            logger.info("robots.txt report: %s", self._path, extra={"spider": spider})
+            self._logger.info("robots.txt report: %s", self._path)
         finally:
             release(self._path)
 
