@@ -27,8 +27,6 @@ class ObservedDecider(Decider):
         self.most = 0
         """How many lookups were under way at a time."""
         self.error = None
-        self.after_lookup = lambda: None
-        """Called when a lookup has ended, before the admission goes on."""
 
     def start_lookup(self, request, done):
         if self.error is not None:
@@ -36,8 +34,6 @@ class ObservedDecider(Decider):
 
         def observed(entry, error):
             self.under_way -= 1
-            if entry is not None:
-                self.after_lookup()
             done(entry, error)
 
         self.under_way += 1

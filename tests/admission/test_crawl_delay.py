@@ -7,7 +7,6 @@ from time import monotonic
 import pytest
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions.throttle import AutoThrottle
-from scrapy.http import Request
 
 from scrapy_rep.signals import robotstxt_crawl_delay
 from scrapy_rep.utils import download_slots
@@ -98,6 +97,7 @@ async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_pa
         ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2}, 0.2, "the delay is 0.2 s (REP_CRAWL_DELAY_MAX)"),
         ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2, "DOWNLOAD_DELAY": 0.3}, 0.2, "the delay is 0.3 s"),
         ("Crawl-delay: 0.1", {"DOWNLOAD_DELAY": 0.3}, 0.2, "the delay is 0.3 s"),
+        ("Crawl-delay: 0.1", {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.3}, 0.1, "the delay is 0.3 s"),
         ("Crawl-delay: 9", {"REP_CRAWL_DELAY_MAX": 0}, 0, None),
         ("Crawl-delay: 9", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1}}}, 0.05, "the delay in DOWNLOAD_SLOTS['127.0.0.1'] is used"),
         ("Crawl-delay: 0.2", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 2}}}, 0.2, "the delay is 0.2 s"),
@@ -114,29 +114,6 @@ async def test_what_is_taken_of_what_is_asked(web, line, settings, delay, what):
         assert [text.rpartition(": ")[2] for text in told(result)] == [what]
     capped = int(settings.get("REP_CRAWL_DELAY_MAX", 0) > 0)
     assert result.stats.get("robotstxt/crawl_delay_capped", 0) == capped
-
-
-@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
-@pytest.mark.parametrize(
-    "settings",
-    [{"DOWNLOAD_DELAY": 0.3}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.3}],
-)
-async def test_what_is_told_is_what_holds(web, tmp_path, settings, store):
-    """The slot is made only when the first request has passed."""
-    site = web.site(asks("Crawl-delay: 0.1"))
-    heard = []
-
-    def hear(taken):
-        heard.append(taken)
-
-    settings = {**settings, "REP_STORE": store.format(tmp_path)}
-    result = await crawl(
-        site.url("/1"),
-        settings=settings,
-        opened=lambda crawler: crawler.signals.connect(hear, robotstxt_crawl_delay),
-    )
-    assert [text.rpartition(": ")[2] for text in told(result)] == ["the delay is 0.3 s"]
-    assert heard == [0.3]
 
 
 class QuickSite(AutoThrottle):
@@ -212,28 +189,20 @@ async def test_a_slow_site_holds_up_no_other(web):
     """Its requests wait in the scheduler, not in the few places of the downloader."""
     slow = web.site(asks("Crawl-delay: 0.5"))
     quick = web.site(robots(""), host="127.0.0.2")
-    places = []
+    crawlers, places = [], []
 
-    class Chain(ListSpider):
-        def parse(self, response):
-            self.crawl.responses.append(response)
-            downloader = self.crawler.engine.downloader
-            taken = [slow.url("/") in request.url for request in downloader.active]
-            places.append(sum(taken))
-            if response.url == slow.url("/0"):  # its rules are known
-                for path in range(1, 5):
-                    yield self.prepare(Request(slow.url(f"/{path}")))
-                yield self.prepare(Request(quick.url("/0")))
-            if response.url.startswith(quick.url("/")):
-                number = int(response.url.rpartition("/")[2])
-                if number < 15:
-                    yield self.prepare(Request(quick.url(f"/{number + 1}")))
+    def then(response):
+        active = crawlers[0].engine.downloader.active
+        places.append(sum(slow.url("/") in request.url for request in active))
+        number = int(response.url.rpartition("/")[2])
+        if response.url == slow.url("/0"):  # its rules are known
+            return [*(slow.url(f"/{n}") for n in range(1, 5)), quick.url("/0")]
+        return (
+            [quick.url(f"/{number + 1}")] if quick.url("/") in response.url and number < 15 else []
+        )
 
-    result = await crawl(
-        slow.url("/0"),
-        settings={"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 2},
-        spidercls=Chain,
-    )
+    settings = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+    result = await crawl(slow.url("/0"), settings=settings, then=then, opened=crawlers.append)
     assert len(result.responses) == 21
     # Of the four places it has as many as it may have requests at a time.
     assert max(places) <= 2

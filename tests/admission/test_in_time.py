@@ -99,21 +99,6 @@ def test_if_robots_txt_has_expired_the_former_delay_counts(worker):
     assert worker.leaves(page(2, OTHER_PORT)) == ("robots.txt is being looked up", math.inf)
 
 
-def test_workers_share_the_turns_of_a_host(worker):
-    other = worker.beside()
-    other.knows_delay()
-    first = page(1)
-    assert worker.sends(first) is None
-    assert other.sends(page(2)) == (WAITS, 2 * DELAY)
-    worker.time.advance(1)
-    worker.answered(first)
-    worker.time.advance(2 * DELAY - 1)
-    assert other.sends(page(2)) is None
-    assert worker.sends(page(3)) == (WAITS, 4 * DELAY)
-    counts = [each.crawler.stats.get_value("robotstxt/turns") for each in (worker, other)]
-    assert counts == [1, 1]
-
-
 class SlowStore:
     """A store whose claims end when the test says so."""
 

@@ -1,6 +1,5 @@
 """What is noted of a request on its way from the scheduler, and that nobody else gets to see it."""
 
-import asyncio
 import json
 import pickle
 from itertools import chain
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.admission.ticket import (
@@ -211,41 +209,3 @@ async def test_neither_does_one_that_has_been_on_disk(web, tmp_path, queue):
     assert_nothing_shows(result, pages)
     (response,) = result.responses
     assert (response.request.priority, response.request.dont_filter) == (2, False)
-
-
-class Drops:
-    """A middleware that drops a request before ours has seen it."""
-
-    def process_request(self, request):
-        if request.url.endswith("/dropped"):
-            raise IgnoreRequest
-
-
-async def test_a_note_that_went_astray_keeps_nobody_busy(web):
-    """Its bearer is given back once, and comes again at once: there is no scheduler behind it."""
-    site, failing = web.site(robots(RULES)), web.site(answer(503))
-    ends = []
-
-    class Spider(ListSpider):
-        def failed(self, failure):
-            self.task = asyncio.ensure_future(self.ask(failure.request.meta))
-
-        async def ask(self, meta):
-            assert TICKET_KEY in meta
-            try:
-                await self.crawler.engine.download_async(Request(failing.url("/"), meta=meta))
-            except IgnoreRequest as error:
-                ends.append(error.verdict.reason.value)
-
-    result = await crawl(
-        site.url("/dropped"),
-        site.url("/"),
-        spidercls=Spider,
-        settings={
-            "DOWNLOADER_MIDDLEWARES": {Drops: 40},
-            "REP_UNREACHABLE_ACTION": "defer",
-            "REP_DEFER_TIMEOUT": 2,
-        },
-    )
-    assert ends == ["unreachable"]
-    assert result.stats["robotstxt/returned_to_scheduler"] == 1

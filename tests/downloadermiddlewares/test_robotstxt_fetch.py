@@ -195,25 +195,6 @@ async def test_preferences_about_use_are_those_of_the_url_that_the_handler_follo
     assert result.dropped == {site.url("/in"): "usage", site.url("/out"): "usage"}
 
 
-async def test_a_response_of_another_origin_waits_for_the_robotstxt_of_that_one(web):
-    closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(answer(404))
-    site = web.site(
-        robots(RULES),
-        paths={"/in": [redirect(closed.url("/x"))], "/out": [redirect(open_.url("/x"))]},
-    )
-    result = await crawl(site.url("/in"), site.url("/out"), settings=FOLLOWS)
-    assert [len(result.responses), len(result.failures)] == [1, 1]
-    assert result.failures[0].value.redirected_to == closed.url("/x")
-    assert [len(other.robots_requests) for other in (closed, open_)] == [1, 1]
-
-
-async def test_what_a_dry_run_would_drop_of_the_responses_passes(web):
-    site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
-    result = await crawl(site.url("/in"), settings={**FOLLOWS, "REP_DRY_RUN": True})
-    assert len(result.responses) == 1
-    assert result.stats["robotstxt/dry_run/forbidden"] == 1
-
-
 @pytest.mark.spec("F-7")
 @pytest.mark.parametrize("story", [answer(404), answer(503), [["close"]]])
 async def test_nobody_tries_again_what_came_of_a_robotstxt(web, story):
@@ -292,8 +273,8 @@ async def test_a_middleware_behind_the_guard_stops_the_crawl_at_the_start(web, o
 # What was found by who tried to get around it.
 
 
-class WithCrawler:
-    """A middleware that sends requests of its own."""
+class SendsACopy:
+    """Sends a request of its own with what the robots.txt request has."""
 
     def __init__(self, crawler):
         self.crawler = crawler
@@ -302,32 +283,24 @@ class WithCrawler:
     def from_crawler(cls, crawler):
         return cls(crawler)
 
-
-async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
-    site, tokens = web.site(robots(RULES)), web.site(paths={"/token": [answer(200, "abc")]})
-
-    class FetchesToken(WithCrawler):
-        async def process_request(self, request):
-            if not request.url.startswith(tokens.url("")):
-                copy = request.replace(url=tokens.url("/token"))
-                await self.crawler.engine.download_async(copy)
-
-    result = await crawl(site.url("/private"), settings=behind(FetchesToken, order=350))
-    assert site.targets == []
-    assert result.dropped == {site.url("/private"): "unreachable"}
+    async def process_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            await self.crawler.engine.download_async(self.copy(request))
 
 
-async def test_a_page_that_is_asked_for_with_a_copy_of_the_meta_is_not_sent(web):
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda self, request: request.replace(url=f"{request.url}?token"),
+        lambda self, request: Request(request.url[:-10] + "private", meta=dict(request.meta)),
+    ],
+    ids=["for a token", "for a page"],
+)
+async def test_what_is_sent_with_a_copy_of_the_request_is_not_taken_for_it(web, copy):
     site = web.site(robots(RULES))
-
-    class FetchesPage(WithCrawler):
-        async def process_request(self, request):
-            if request.url.endswith("/robots.txt"):
-                copy = Request(site.url("/private"), meta=dict(request.meta))
-                await self.crawler.engine.download_async(copy)
-
-    result = await crawl(site.url("/private"), settings=behind(FetchesPage, order=350))
-    assert site.targets == []
+    sends = type("Sends", (SendsACopy,), {"copy": copy})
+    result = await crawl(site.url("/private"), settings=behind(sends, order=350))
+    assert "/private" not in site.targets
     assert result.dropped == {site.url("/private"): "unreachable"}
 
 

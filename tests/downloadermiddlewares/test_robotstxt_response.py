@@ -208,27 +208,6 @@ async def test_a_middleware_nearer_the_engine_stops_the_crawl_at_the_start(web, 
     assert site.journal == []
 
 
-async def test_the_delay_of_another_site_is_not_laid_on_the_slot_of_the_request(web):
-    slow = web.site(robots("User-agent: *\nCrawl-delay: 5\n"), host="127.0.0.2")
-    site = web.site(robots(RULES))
-    slots = {}
-
-    async def meanwhile(crawler):
-        await until(lambda: slow.robots_requests and len(site.targets) > 1)
-        slots.update({name: slot.delay for name, slot in crawler.engine.downloader.slots.items()})
-
-    await crawl(
-        resolved(site, "/1", slow.url("/x")),
-        settings=resolving(),
-        meanwhile=meanwhile,
-        phases=[lambda: [site.url("/2")]],
-    )
-    assert site.targets == ["/1", "/2"]
-    assert {name: delay for name, delay in slots.items() if "robots.txt" not in name} == {
-        "127.0.0.1": 0.0
-    }
-
-
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
 async def test_a_page_that_is_checked_when_the_crawl_pauses_comes_again(web, tmp_path, queue):
     other = web.site(HANGS)

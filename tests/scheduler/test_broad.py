@@ -62,26 +62,6 @@ async def test_hanging_origins_take_no_place_of_the_pages(web):
     assert result.crawler.engine.downloader.total_concurrency == 4
 
 
-async def test_a_page_asked_for_later_comes_by_its_priority(web):
-    site = web.site(held(robots(RULES)))
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued") >= 3)
-        site.release()
-
-    result = await crawl(
-        Request(site.url("/last"), priority=-1),
-        Request(site.url("/middle")),
-        Request(site.url("/first"), priority=1),
-        settings={"CONCURRENT_REQUESTS": 1},
-        meanwhile=meanwhile,
-    )
-    assert result.fetched == [site.url(path) for path in ("/first", "/middle", "/last")]
-    assert "robotstxt/waited" not in result.stats
-    # What leaves the queue has no trace of it.
-    assert not [key for key in result.responses[0].meta if key.startswith("_robotstxt")]
-
-
 # Deferring.
 
 

@@ -10,7 +10,6 @@ from redis.retry import Retry
 
 from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.stats import QUEUE_ERRORS
-from tests.crawling.web import answer, held
 from tests.redis_deployments import Cluster
 from tests.redis_proxy import IS_REFUSED, LOSES_ITS_REPLY, PASSES, RedisProxy
 from tests.redis_server import RedisServer
@@ -18,11 +17,8 @@ from tests.running import in_asyncio, refusing_port
 from tests.scheduler.test_redis_queue import (
     KEPT,
     QUEUE_CLASSES,
-    RULES,
     Doors,
-    Workers,
     drain,
-    end_leases,
     end_waits,
     fill,
     queue_of,
@@ -218,61 +214,6 @@ def test_each_request_comes_once_from_a_cluster_whose_slots_move(tmp_path, kind)
     finally:
         cluster.stop()
     assert crawl.wrong == "0 lost, 0 twice"
-
-
-# Calls of a crawl: two that ask how many requests there are, then two for each request that waits.
-@pytest.mark.parametrize("call", range(3, 9))
-@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
-def test_a_crawl_that_is_killed_loses_nothing_that_has_not_left(
-    redis, redis_server, proxy, web, how, call
-):
-    sites = [web.site(answer(503)), web.site(held(RULES))]
-    urls = [site.url(path) for site in sites for path in ("/1", "/2")]
-    workers = Workers(redis_server.uri)
-    killed = []
-
-    def fate(number):
-        if number == call:
-            first.process.kill()
-            killed.append(number)
-        return how if number >= call else PASSES
-
-    proxy.fate = fate
-    fill(queue_of(redis), *urls)
-    first = workers.start(REDIS_URL=proxy.uri)
-    try:
-        wait_until(lambda: killed)
-        first.kill()
-        for site in sites:
-            site.change(RULES)
-        end_leases(redis)
-        end_waits(redis)
-        result = workers.start().result()
-    finally:
-        for worker in workers.started:
-            worker.kill()
-    assert Counter(target for site in sites for target in site.targets) == {"/1": 2, "/2": 2}
-    assert sorted(result["fetched"]) == sorted(urls)
-    assert redis.keys("*list:requests*") == []
-
-
-@pytest.mark.parametrize("call", [7, 8, 9, 10])
-def test_a_crawl_fetches_each_page_once_in_spite_of_a_failover(
-    redis, redis_server, proxy, web, call
-):
-    down, up = web.site(answer(503)), web.site(RULES)
-    urls = [site.url(path) for path in ("/1", "/2", "/3") for site in (down, up)]
-    fill(queue_of(redis), *urls)
-    fail(redis, proxy, IS_READ_ONLY, range(call, call + 1))
-    worker = Workers(redis_server.uri).start(REDIS_URL=proxy.uri, REP_STORE="memory://")
-    try:
-        wait_until(lambda: down.robots_requests and proxy.calls > 2 * call)
-        down.change(RULES)
-        result = worker.result()
-    finally:
-        worker.kill()
-    assert result["dropped"] == {}
-    assert sorted(down.targets) == sorted(up.targets) == ["/1", "/2", "/3"]
 
 
 @in_asyncio

@@ -143,23 +143,6 @@ def test_a_killed_worker_takes_nothing_along_that_waits(workers, web, redis, wai
     assert sorted(workers.start().result()["fetched"]) == sorted(urls)
 
 
-def test_sites_that_wait_hold_up_no_other_site(workers, web, redis):
-    slow = [web.site(held(RULES)) for _ in range(5)]
-    quick = web.site(RULES)
-    urls = [site.url(path) for site in (*slow, quick) for path in ("/1", "/2")]
-    worker = workers.start(
-        *urls,
-        kind=RobotsAwareRedisFifoQueue,
-        REP_CONCURRENT_FETCHES=3,
-        CONCURRENT_REQUESTS=1,
-    )
-    wait_until(lambda: sorted(quick.targets) == ["/1", "/2"])
-    assert all(site.targets == [] for site in slow)
-    for site in slow:
-        site.release()
-    assert sorted(worker.result()["fetched"]) == sorted(urls)
-
-
 def test_sites_whose_tdmrep_json_is_not_known_wait_there_too(workers, web, redis):
     path = "/.well-known/tdmrep.json"
     slow = web.site(RULES, paths={path: [held(answer(200, "[]"))]})
@@ -198,13 +181,6 @@ def test_workers_keep_the_delay_of_a_site_together(workers, web):
     assert times[-1] - times[0] > 1.9
 
 
-def test_it_is_told_what_becomes_of_requests_that_nobody_defers(workers, web):
-    theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue", "LOG_LEVEL": "INFO"}
-    result = workers.start(web.site(answer(503)).url("/1"), **theirs).result()
-    assert result["log"].count(LOSES) == 1
-    assert list(result["dropped"].values()) == ["unreachable"]
-
-
 def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(workers, web):
     theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"}
     site = web.site(held(RULES))
@@ -229,14 +205,6 @@ def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(w
 async def test_it_is_told_of_other_schedulers_too(settings, told):
     result = await crawl(settings={"REP_UNREACHABLE_ACTION": "defer", **settings})
     assert sum(LOSES in message for message in result.messages()) == told
-
-
-def test_what_can_not_come_in_time_is_dropped_at_once(workers, web, redis):
-    waits = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG / 9}
-    urls = [web.site(answer(503)).url(f"/{number}") for number in range(3)]
-    result = workers.start(*urls, urls[0] + "/too", **waits).result()
-    assert list(result["dropped"].values()) == ["unreachable"] * 4
-    assert redis.keys("{*") == []
 
 
 # The queue alone.
