@@ -154,7 +154,6 @@ class RequestFile:
         self._delete_at = -math.inf
         self._check_at = -math.inf
         self._has_write_failed = False
-        self._has_logged_removal = False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Count the requests of lanes, store or read the spider's name, and write ``STATE``."""
@@ -298,8 +297,8 @@ class RequestFile:
         if now < self._check_at:
             return
         self._check_at = now + _INTERVAL
-        if not self._has_logged_removal and self._was_removed():
-            self._has_logged_removal = True
+        if self._was_removed():
+            self._check_at = math.inf
             self._logger.error(
                 "%s was removed or replaced: the requests that are left when the crawl ends are "
                 "lost",

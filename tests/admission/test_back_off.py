@@ -69,10 +69,13 @@ async def test_what_is_no_back_off(web, first, settings):
     assert len(site.targets) == len(PAGES)
 
 
+@pytest.mark.parametrize(
+    "queue", [{}, {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}]
+)
 @pytest.mark.parametrize("value", [None, "31536000", "-5", "soon", "9" * 400])
-async def test_a_site_that_refuses_for_ever_gets_one_request_at_a_time(web, value):
+async def test_a_site_that_refuses_for_ever_gets_one_request_at_a_time(web, value, queue):
     site = web.site(answer(404), paths={"*": [refuses(429, value)]})
-    result = await crawled(site, REP_BACK_OFF_MAX=0.05, RETRY_TIMES=2)
+    result = await crawled(site, REP_BACK_OFF_MAX=0.05, RETRY_TIMES=2, **queue)
     assert result.stats["finish_reason"] == "finished"
     assert "no requests for 0.05 s" in told(result)[0]
     # Each is sent three times at most, as Scrapy counts, beside those that were under way.
@@ -138,14 +141,6 @@ async def test_what_a_proxy_says_of_itself_is_not_the_sites(web, name):
     result = await crawl(*requests, settings={"RETRY_TIMES": 0})
     assert "robotstxt/back_off" not in result.stats
     assert len(proxy.targets) >= len(PAGES)
-
-
-async def test_a_crawl_ends_with_the_scheduler_of_scrapy(web):
-    site = web.site(answer(404), paths={"*": [refuses(429, "31536000")]})
-    queue = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
-    result = await crawled(site, REP_BACK_OFF_MAX=0.3, **queue)
-    assert len(site.targets) <= 2 * len(PAGES)
-    assert result.stats["finish_reason"] == "finished"
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "redis"])

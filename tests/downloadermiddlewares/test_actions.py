@@ -145,23 +145,17 @@ class Scene:
 
     def is_in(self, situation):
         """Bring it about; return whether the request was given back before."""
-        if situation == "allowed":
-            self.knows("allowed")
+        if situation in {"unknown", "crowded"}:
+            self.finds("allowed")
+            self.parts.waiting_requests.waiting = int(situation == "crowded")
+        elif situation.startswith("closing"):
+            self.parts._close()
         elif situation == "held":
             self.has_sent()
         elif situation == "refused":
             self.was_refused()
-        elif situation == "forbidden":
-            self.knows("forbidden")
-        elif situation == "deferred":
-            self.knows("unreachable")
-        elif situation == "unknown":
-            self.finds("allowed")
-        elif situation == "crowded":
-            self.finds("allowed")
-            self.parts.waiting_requests.waiting = 1
-        elif situation.startswith("closing"):
-            self.parts._close()
+        else:
+            self.knows({"deferred": "unreachable"}.get(situation, situation))
         return situation == "closing again"
 
     def request(self, source, *, returned=False):

@@ -24,7 +24,6 @@ SLOWLY = held(robots("User-agent: *\nDisallow: /\n"))
 SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 BURST = {"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
 DEFERRED = 3600
-BUILTIN = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
 def crawl(mode, urls, *, meanwhile=lambda process: None, **order):
@@ -85,29 +84,6 @@ def test_all_that_wait_for_a_turn_go_on_when_a_site_takes_its_delay_back(web, mo
     result = crawl(mode, [site.url("/")], cancels=media, meanwhile=meanwhile, **settings)
     assert result["ends"] == ["200"] * len(media)
     assert result["log"] == ""
-
-
-@pytest.mark.skipif(
-    scrapy.version_info[:2] != (2, 19), reason="other versions may not have this bug"
-)
-def test_builtin_lets_most_of_a_burst_through(web):
-    """What this project is for; it is told so in the README."""
-    site = web.site(SLOWLY)
-
-    def meanwhile(process):
-        process.hear("most have left")
-        asked(site)
-        site.release()
-
-    crawl(
-        "asyncio",
-        [site.url(f"/{i}") for i in range(50)],
-        script=[["stats", {"scheduler/dequeued": 40}], ["say", "most have left"]],
-        meanwhile=meanwhile,
-        **BURST,
-        **BUILTIN,
-    )
-    assert len(site.targets) > 0
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,7 +1,5 @@
 """The check nearest the engine: the URL of a response that another middleware has changed."""
 
-import json
-
 import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
@@ -182,22 +180,6 @@ async def test_a_url_that_a_handler_followed_to_is_judged_once(web):
     assert sorted(verdicts) == [site.url(path) for path in ("/a", "/b", "/in", "/out", "/private")]
     (response,) = result.responses
     assert not [key for key in response.meta if key.startswith("_robotstxt")]
-
-
-async def test_evidence_has_the_url(web, tmp_path):
-    site = web.site(robots(RULES))
-    requests = [resolved(site, "/1", site.url("/private")), resolved(site, "/2", site.url("/b"))]
-    await crawl(*requests, settings=resolving(REP_EVIDENCE=str(tmp_path)))
-    texts = [path.read_text() for path in tmp_path.rglob("*.jsonl")]
-    lines = [json.loads(line) for text in texts for line in text.splitlines()]
-    assert {
-        (line["kind"], line["url"], *line["hops"])
-        for line in lines
-        if line.get("source") == "handler"
-    } == {
-        ("drop", site.url("/private"), site.url("/1")),
-        ("page", site.url("/b"), site.url("/2")),
-    }
 
 
 @pytest.mark.parametrize("order", [-1_000_000, -1_000_001])

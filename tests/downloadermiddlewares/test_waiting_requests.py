@@ -159,8 +159,10 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
     else:
         monkeypatch.setattr(owner, name, error)
     site = web.site(robots(""))
-    result = await crawl(site.url("/1"), site.url("/2"), site.url("/3"))
+    one_by_one = {"CONCURRENT_REQUESTS": 1}
+    result = await crawl(*(site.url(path) for path in ("/1", "/2", "/3")), settings=one_by_one)
     assert site.targets == []
+    assert len(site.robots_requests) <= 1
     assert set(result.dropped.values()) == {"error"}
     assert len(result.failures) == 3
     assert result.stats["finish_reason"] == "finished"
@@ -185,16 +187,6 @@ async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatc
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(result.dropped.values()) == ["rule"]
     assert result.messages(40) == ["Error while a record was stored"]
-
-
-async def test_an_error_of_ours_makes_no_storm_of_fetches(web, monkeypatch):
-    monkeypatch.setattr(RobotsTxt, "parse", boom)
-    site = web.site(robots(""))
-    urls = [site.url(f"/{i}") for i in range(20)]
-    result = await crawl(*urls, settings={"CONCURRENT_REQUESTS": 1})
-    assert len(site.robots_requests) == 1
-    # Nor of lookups in the store: the error is remembered.
-    assert sum(text.startswith("Error while looking up") for text in result.messages(40)) == 1
 
 
 async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):

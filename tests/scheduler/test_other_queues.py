@@ -1,12 +1,10 @@
 """A JOBDIR that another priority queue has left is refused, and stays as it is."""
 
 import pytest
-import scrapy
 
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import robots
 
-MODES = ["asyncio", "select", *["none"] * (scrapy.version_info >= (2, 15))]
 QUEUES = ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"]
 PATHS = ["/1", "/private", "/3"]
 
@@ -20,20 +18,19 @@ def content_of(folder):
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_crawl_of_scrapys_queue_is_refused_and_can_be_finished_with_it(
-    web, tmp_path, mode, queue
-):
+def test_a_crawl_of_scrapys_queue_is_refused_and_can_be_finished_with_it(web, tmp_path, queue):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     queue = f"scrapy.pqueues.{queue}"
     theirs = {"SCHEDULER_PRIORITY_QUEUE": queue}
     job, other = ({"JOBDIR": str(tmp_path / name)} for name in ("job", "other"))
     stop = [["pause"], ["stats", {"scheduler/enqueued/disk": len(PATHS)}], ["close"]]
-    CrawlProcess(mode, [site.url(path) for path in PATHS], script=stop, **job, **theirs).result()
+    CrawlProcess(
+        "asyncio", [site.url(path) for path in PATHS], script=stop, **job, **theirs
+    ).result()
     before = content_of(tmp_path)
     assert (tmp_path / "job" / "requests.queue" / "active.json") in before
 
-    refused = CrawlProcess(mode, [site.url("/new")], **job)
+    refused = CrawlProcess("asyncio", [site.url("/new")], **job)
     refused.process.stdout.read()
     log = refused._end()
     says = (
@@ -45,7 +42,9 @@ def test_a_crawl_of_scrapys_queue_is_refused_and_can_be_finished_with_it(
     assert content_of(tmp_path) == before
 
     # Both ways out that it names.
-    assert CrawlProcess(mode, [site.url("/new")], **other).result()["fetched"] == [site.url("/new")]
-    result = CrawlProcess(mode, [], **job, **theirs).result()
+    assert CrawlProcess("asyncio", [site.url("/new")], **other).result()["fetched"] == [
+        site.url("/new")
+    ]
+    result = CrawlProcess("asyncio", [], **job, **theirs).result()
     assert sorted(result["fetched"]) == [site.url("/1"), site.url("/3")]
     assert list(result["dropped"]) == [site.url("/private")]
