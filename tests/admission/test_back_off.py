@@ -115,14 +115,6 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     assert line.startswith("127.0.0.1 refuses all requests")
 
 
-async def test_if_the_one_request_gets_no_response_another_one_is_sent(web):
-    site = web.site(answer(404), paths={"/0": [refuses(429, "1")], "/1": [[["close"]]], "*": [OK]})
-    settings = {"CONCURRENT_REQUESTS": 1, "RETRY_ENABLED": False, "REP_DEFER_TIMEOUT": 20}
-    result = await crawled(site, **settings)
-    assert sorted(set(site.targets)) == PAGES
-    assert result.stats["downloader/response_status_count/200"] == len(PAGES) - 2
-
-
 async def test_a_success_ends_the_doubling(web):
     pages = {path: [refuses(), OK] for path in ("/0", "/3")}
     site = web.site(answer(404), paths=pages)

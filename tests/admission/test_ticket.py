@@ -23,9 +23,8 @@ from scrapy_rep.admission.ticket import (
     store_grant,
     store_source,
 )
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl
-from tests.crawling.web import HANGS, answer, robots
-from tests.waiting import until
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import answer, robots
 
 URL = "http://site.example/"
 
@@ -183,29 +182,3 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     assert len(result.failures) == (0 if more else 2)
     assert_nothing_shows(result, pages)
     assert keys([direct[0].meta]) == set()
-
-
-@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
-async def test_neither_does_one_that_has_been_on_disk(web, tmp_path, queue):
-    site = web.site(HANGS, robots(RULES))
-    settings = {**queue, "JOBDIR": str(tmp_path)}
-    unchecked = Request(site.url("/2"), meta={"dont_obey_robotstxt": True})
-
-    async def close_when_asked(crawler):
-        await until(lambda: site.robots_requests and "/2" in site.targets)
-        close(crawler)
-
-    first, _ = await looked_at(
-        Request(site.url("/1"), priority=2),
-        site.url("/private"),
-        unchecked,
-        settings=settings,
-        meanwhile=close_when_asked,
-    )
-    assert [response.url for response in first.responses] == [unchecked.url]
-    result, pages = await looked_at(settings=settings)
-    assert pages.keys() == {site.url("/1")}
-    assert result.dropped == {site.url("/private"): "rule"}
-    assert_nothing_shows(result, pages)
-    (response,) = result.responses
-    assert (response.request.priority, response.request.dont_filter) == (2, False)

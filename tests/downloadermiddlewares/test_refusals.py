@@ -130,16 +130,6 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
     }
 
 
-async def test_of_many_sites_that_refuse_the_summary_has_the_first(web, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.drops._MAX_KEYS", 12)
-    sites = [web.site(robots(""), paths={"*": [answer(403)]}) for _ in range(13)]
-    result = await crawl(*(site.url("/") for site in sites))
-    (summary,) = [text for text in result.messages() if text.startswith("Requests allowed by")]
-    first, *rows = summary.splitlines()
-    assert first == "Requests allowed by robots.txt, but refused by 12 sites: 13"
-    assert (len(rows), rows[-1]) == (11, "       3  others")
-
-
 async def test_what_a_proxy_refuses_is_no_refusal_of_the_site(web):
     page = answer(403, headers={"Via": "1.1 proxy", "X-Squid-Error": "ERR_ACCESS_DENIED 0"})
     proxy = web.site(paths={"/robots.txt": [robots("")], "*": [page]})

@@ -6,7 +6,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.signals import robotstxt_verdict
-from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
 from tests.waiting import until
@@ -140,17 +140,9 @@ async def test_a_page_from_the_http_cache_is_checked_too(web, tmp_path):
 
 async def test_a_response_that_a_component_awaits_is_checked_too(web):
     site = web.site(robots(RULES))
-    request = resolved(site, "/a", site.url("/private"))
-    raised = []
-
-    async def meanwhile(crawler):
-        try:
-            await crawler.engine.download_async(request)
-        except RobotsTxtDisallowed as error:
-            raised.append(error.redirected_to)
-
-    await crawl(site.url("/"), settings=resolving(), meanwhile=meanwhile)
-    assert raised == [site.url("/private")]
+    media = {"media": [site.url("/a")], "media_meta": {"resolved": site.url("/private")}}
+    result = await crawl(site.url("/"), settings=resolving(), spidercls=Downloads, **media)
+    assert [error.redirected_to for error in result.ends] == [site.url("/private")]
 
 
 async def test_what_is_exempt_may_have_any_url_and_counts_once(web):

@@ -95,7 +95,7 @@ def closed_with(site, number):
 async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_path):
     site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
     settings = {"JOBDIR": str(tmp_path)}
-    urls = [site.url(path) for path in ("/1", "/private", "/3")]
+    urls = [Request(site.url(path), priority=2) for path in ("/1", "/private", "/3")]
     for asked in (urls, ()):
         closed = await crawl(*asked, settings=settings, meanwhile=closed_with(site, 3))
         assert closed.stats["robotstxt/returned_to_scheduler"] == 3
@@ -104,8 +104,8 @@ async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_
     last = await crawl(settings=settings)
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(last.dropped) == [site.url("/private")]
-    assert [response.request.dont_filter for response in last.responses] == [False, False]
-    assert not [key for key in last.responses[0].meta if key.startswith("_robotstxt")]
+    assert {(r.request.priority, r.request.dont_filter) for r in last.responses} == {(2, False)}
+    assert not [key for r in last.responses for key in r.meta if key.startswith("_robotstxt")]
 
 
 async def test_a_dry_run_that_closes_drops_nobody(web):

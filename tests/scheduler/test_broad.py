@@ -33,25 +33,21 @@ DEFER_LONG = {
 async def test_hanging_origins_take_no_place_of_the_pages(web):
     hanging = [web.site(HANGS) for _ in range(12)]
     healthy = web.site(robots(RULES))
-    concurrency = []
+    crawlers, concurrency = [], []
 
-    class Spider(ListSpider):
-        def parse(self, response):
-            self.crawl.responses.append(response)
-            downloader = self.crawler.engine.downloader
-            concurrency.append((downloader.total_concurrency, len(downloader.active)))
-            if len(self.crawl.responses) == 10:
-                self.closing = asyncio.ensure_future(
-                    self.crawler.engine.close_spider_async(reason="seen enough")
-                )
-                return
-            yield self.prepare(Request(healthy.url(f"/{len(self.crawl.responses)}")))
+    def then(response):
+        downloader = crawlers[0].engine.downloader
+        concurrency.append((downloader.total_concurrency, len(downloader.active)))
+        if len(concurrency) < 10:
+            return [healthy.url(f"/{len(concurrency)}")]
+        return close(crawlers[0])
 
     result = await crawl(
         *(site.url(f"/{n}") for site in hanging for n in range(10)),
         healthy.url("/0"),
         settings={"CONCURRENT_REQUESTS": 4},
-        spidercls=Spider,
+        opened=crawlers.append,
+        then=then,
     )
     assert result.fetched == [healthy.url(f"/{n}") for n in range(10)]
     assert NO_LONGER not in result.stats
@@ -197,7 +193,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
 
     paths = ("/1", "/private", "/3")
     first = await crawl(
-        *(site.url(path) for site in (deferred, hanging) for path in paths),
+        *(Request(site.url(path), priority=2) for site in (deferred, hanging) for path in paths),
         settings=settings,
         meanwhile=meanwhile,
     )
@@ -212,6 +208,8 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     for site in (deferred, hanging):
         assert sorted(site.targets) == ["/1", "/3"]
     assert sorted(second.dropped.values()) == ["rule", "rule"]
+    assert {(r.request.priority, r.request.dont_filter) for r in second.responses} == {(2, False)}
+    assert not [key for r in second.responses for key in r.meta if key.startswith("_robotstxt")]
 
 
 @pytest.mark.parametrize("replaced", [False, True])

@@ -143,24 +143,6 @@ def test_a_killed_worker_takes_nothing_along_that_waits(workers, web, redis, wai
     assert sorted(workers.start().result()["fetched"]) == sorted(urls)
 
 
-def test_sites_whose_tdmrep_json_is_not_known_wait_there_too(workers, web, redis):
-    path = "/.well-known/tdmrep.json"
-    slow = web.site(RULES, paths={path: [held(answer(200, "[]"))]})
-    quick = web.site(RULES)
-    paths = ["/private", *(f"/{number}" for number in range(9))]
-    worker = workers.start(
-        *(slow.url(each) for each in paths),
-        quick.url("/1"),
-        kind=RobotsAwareRedisFifoQueue,
-        REP_PURPOSES="tdm",
-        REP_USAGE_SOURCES="tdmrep",
-    )
-    wait_until(lambda: "/1" in quick.targets and slow.targets == [path])
-    wait_until(lambda: redis.zcard(KEPT) == 9)
-    slow.release()
-    assert len(worker.result()["fetched"]) == 10
-
-
 def test_requests_that_wait_for_their_turn_hold_up_no_other_site(workers, web, redis):
     slow, quick = web.site(robots(f"User-agent: *\nCrawl-delay: {LONG}\n")), web.site(RULES)
     urls = [site.url(f"/{number}") for number in range(5) for site in (slow, quick)]

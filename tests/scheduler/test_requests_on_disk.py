@@ -195,19 +195,6 @@ def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
 # What can't be read.
 
 
-def test_a_lane_of_which_nothing_can_be_read_ends_nothing_and_hangs_nothing(tmp_path):
-    on_disk(tmp_path, *pages("a.example", 1, 2), *pages("b.example", 1)).close()
-    damage(tmp_path, "request = x'00'")
-    doors = Doors({"https://b.example"})
-    queue = on_disk(tmp_path, crawler=FakeCrawler(doors))
-    assert drain(queue) == ["https://b.example/1"]
-    assert doors.asked == ["https://a.example"]
-    assert queue.head_of(A, ()) is None
-    assert len(queue) == 0
-    doors.let("https://a.example")
-    assert drain(queue) == []
-
-
 @pytest.mark.parametrize("call", ["pop", "set_next_key"])
 @pytest.mark.parametrize("errors", [1, len(RETRY_DELAYS)])
 def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, call, errors):
@@ -367,19 +354,6 @@ def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplo
     (said,) = [text for text in caplog.messages if "can't be written" in text]
     assert said.endswith("A request that was downloaded may come again")
     assert sorted([*ended, *drain(queue)]) == sorted(urls(requests))
-
-
-def test_what_has_ended_is_not_given_out_again_while_it_can_not_be_deleted(tmp_path):
-    queue, crawler = timed(tmp_path, MadeUpTime(), *pages("a.example", 1, 2, 3))
-    request = queue.pop()
-    crawler.downloader.begin(request)
-    connection_of(queue).execute("PRAGMA query_only = 1")
-    crawler.downloader.end(request)
-    assert queue.pop().url == "https://a.example/2"
-    connection_of(queue).execute("PRAGMA query_only = 0")
-    # It is the next by its place: what has ended comes behind it.
-    queue.push(Request("https://a.example/4"))
-    assert drain(queue) == ["https://a.example/4", "https://a.example/1"]
 
 
 # A file that is no longer there, or is damaged meanwhile.
