@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -107,39 +106,8 @@ def test_what_was_granted_is_read_and_is_no_note():
 RULES = "User-agent: *\nDisallow: /private\n"
 
 
-class Looks:
-    """A middleware near the downloader that looks at what is going to the wire."""
-
-    seen: dict
-
-    def process_request(self, request):
-        self.seen[request.url] = dict(request.meta)
-
-
 def keys(metas):
     return {key for meta in metas for key in meta if key.startswith("_robotstxt")}
-
-
-async def looked_at(*requests, settings=None, **kwargs):
-    looks = type("LooksHere", (Looks,), {"seen": {}})
-    result = await crawl(
-        *requests,
-        settings={"DOWNLOADER_MIDDLEWARES": {looks: 10_000}, **(settings or {})},
-        **kwargs,
-    )
-    pages = {url: meta for url, meta in looks.seen.items() if not url.endswith("/robots.txt")}
-    return result, pages
-
-
-def assert_nothing_shows(result, pages):
-    called_back = chain.from_iterable(
-        (response.meta, response.request.meta) for response in result.responses
-    )
-    assert keys(called_back) == set()
-    assert keys(failure.request.meta for failure in result.failures) == set()
-    # What was granted is for the wire, which takes it off behind all others.
-    assert keys(pages.values()) <= {TICKET_KEY}
-    assert not any(isinstance(meta.get(TICKET_KEY), list) for meta in pages.values())
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
@@ -149,7 +117,13 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     moved = answer(302, headers={"Location": site.url("/new")})
     page = web.site(robots(RULES), paths={"/moved": [moved], "/busy": [answer(503), answer(200)]})
     unchecked = Request(site.url("/private/2"), meta={"dont_obey_robotstxt": True})
-    direct = []
+    direct, pages = [], {}
+
+    class Looks:
+        """A middleware near the downloader, which sees what is going to the wire."""
+
+        def process_request(self, request):
+            pages[request.url] = dict(request.meta)
 
     class Spider(ListSpider):
         handle_httpstatus_all = False
@@ -165,7 +139,7 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
             return
             yield
 
-    result, pages = await looked_at(
+    result = await crawl(
         site.url("/"),
         site.url("/private"),
         unchecked,
@@ -173,12 +147,16 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
         page.url("/moved"),
         page.url("/busy"),
         "data:,nothing",
-        settings={**queue, **more},
+        settings={"DOWNLOADER_MIDDLEWARES": {Looks: 10_000}, **queue, **more},
         spidercls=Spider,
     )
     sent = {site.url("/"), site.url("/new"), site.url("/direct"), unchecked.url, page.url("/busy")}
     assert pages.keys() >= {*sent, "data:,nothing"}
     assert (site.url("/private") in pages) == bool(more)
     assert len(result.failures) == (0 if more else 2)
-    assert_nothing_shows(result, pages)
-    assert keys([direct[0].meta]) == set()
+    ended = [*result.responses, *(failure.request for failure in result.failures), *direct]
+    assert keys(each.meta for each in ended) == set()
+    # What was granted is for the wire, which takes it off behind all others.
+    granted = [meta for url, meta in pages.items() if not url.endswith("/robots.txt")]
+    assert keys(granted) <= {TICKET_KEY}
+    assert not any(isinstance(meta.get(TICKET_KEY), list) for meta in granted)
