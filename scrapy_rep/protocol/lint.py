@@ -1,7 +1,6 @@
 """The linter, for authors of a robots.txt: finds how each line is read, and its problems."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
@@ -196,15 +195,49 @@ class _Linter:
         source = source_of(line)
         if source is None:
             return
-        for code, detail in _usage_findings(line):
-            self._add_finding(line.number, code, detail)
         if source == LICENSE:
+            if not readers.license_in(as_text(line.value), line.number):
+                self._add_finding(line.number, "relative-license", as_text(line.value))
             return
+        if line.field.lower() == b"content-signals":
+            self._add_finding(line.number, "usage-misspelt")
+        path, statement = path_and_statement(line.value)
+        if path and not statement:
+            self._add_finding(line.number, "usage-empty", as_text(path))
+        elif source == CONTENT_USAGE:
+            self._check_content_usage(line.number, statement)
+        else:
+            self._check_content_signal(line.number, statement)
         if not self._named:
             code = "usage-above-groups" if source == CONTENT_SIGNAL else "usage-without-group"
             self._add_finding(line.number, code)
         elif not self._has_rule:
             self._between.append(line.number)
+
+    def _check_content_usage(self, number: int, statement: bytes) -> None:
+        try:
+            values = readers.usage_by_label(statement)
+        except readers.NotADictionaryError as error:
+            self._add_finding(number, "usage-unreadable", f"{as_text(statement)} ({error})")
+            return
+        for label, value in values.items():
+            if label in readers.RETIRED_LABELS:
+                self._add_finding(number, "usage-retired", label)
+            elif label not in readers.USAGE_LABELS:
+                self._add_finding(number, "usage-foreign", label)
+            elif value == UNKNOWN:
+                self._add_finding(number, "usage-value", label)
+
+    def _check_content_signal(self, number: int, statement: bytes) -> None:
+        pairs = readers.signal_pairs(statement)
+        if not pairs:
+            self._add_finding(number, "usage-unreadable", as_text(statement))
+        for key, value in pairs:
+            if key not in readers.SIGNAL_LABELS:
+                if key not in readers.OTHER_SIGNALS:
+                    self._add_finding(number, "usage-foreign", key)
+            elif value not in readers.SIGNAL_VALUES:
+                self._add_finding(number, "usage-value", f"{key}={value}")
 
     def _read_sitemap(self, line: Line) -> str:
         if not _FULL_URL.match(line.value):
@@ -261,48 +294,3 @@ class _Linter:
             for rule in each:
                 if rule is not winner:
                     self._add_finding(rule.line, "never-wins", f"line {winner.line} goes before it")
-
-
-def _usage_findings(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield a code and a detail for each problem of a usage line."""
-    source = source_of(line)
-    if source == LICENSE:
-        if not readers.license_in(as_text(line.value), line.number):
-            yield "relative-license", as_text(line.value)
-        return
-    if line.field.lower() == b"content-signals":
-        yield "usage-misspelt", ""
-    path, statement = path_and_statement(line.value)
-    if path and not statement:
-        yield "usage-empty", as_text(path)
-    elif source == CONTENT_USAGE:
-        yield from _content_usage_findings(statement)
-    else:
-        yield from _content_signal_findings(statement)
-
-
-def _content_usage_findings(statement: bytes) -> Iterator[tuple[str, str]]:
-    try:
-        values = readers.usage_by_label(statement)
-    except readers.NotADictionaryError as error:
-        yield "usage-unreadable", f"{as_text(statement)} ({error})"
-        return
-    for label, value in values.items():
-        if label in readers.RETIRED_LABELS:
-            yield "usage-retired", label
-        elif label not in readers.USAGE_LABELS:
-            yield "usage-foreign", label
-        elif value == UNKNOWN:
-            yield "usage-value", label
-
-
-def _content_signal_findings(statement: bytes) -> Iterator[tuple[str, str]]:
-    pairs = readers.signal_pairs(statement)
-    if not pairs:
-        yield "usage-unreadable", as_text(statement)
-    for key, value in pairs:
-        if key not in readers.SIGNAL_LABELS:
-            if key not in readers.OTHER_SIGNALS:
-                yield "usage-foreign", key
-        elif value not in readers.SIGNAL_VALUES:
-            yield "usage-value", f"{key}={value}"
