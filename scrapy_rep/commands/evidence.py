@@ -5,7 +5,6 @@ For each decision it prints the line of robots.txt that decided.
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +25,6 @@ from scrapy_rep.extensions.evidence.formats import find_lines
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found
 from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials
 
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 _SOURCES = {
     "cache": "from the HTTP cache, nothing was sent",
     "component": "from another component, nothing was sent",
@@ -151,7 +149,7 @@ def _deciding_line(found: Found) -> str | None:
     number = found.values.get("line")
     if found.text is None or number is None:
         return None
-    lines = _LINE_END.split(found.text)
+    lines = found.text.splitlines()
     return lines[number - 1].decode("utf-8", "backslashreplace") if number <= len(lines) else None
 
 

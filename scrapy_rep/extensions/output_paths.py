@@ -1,9 +1,10 @@
-"""The paths of reports and evidence: replaces placeholders, and gives each crawl its own path."""
+"""The files of reports and evidence: finds a path for each crawl, and replaces a file at once."""
 
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -60,3 +61,14 @@ def claim(path: Path) -> Path:
 def release(path: Path) -> None:
     """End the reservation of ``path``, so that another crawl may write to it."""
     _in_use.discard(path.resolve())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a new file, then rename it to ``path``, which is unchanged after an error."""
+    new = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        new.write_bytes(data)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise

@@ -16,7 +16,6 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Outage, Reason
 
-_SERVICE_UNAVAILABLE: Final = 503
 _MAX_DOUBLINGS: Final = 32
 
 
@@ -182,7 +181,7 @@ class Policy:
             return max(self.retry_delay, min(self.retry_delay_max, asked))
         delay = min(self.retry_delay_max, self.retry_delay * 2.0 ** min(tries - 1, _MAX_DOUBLINGS))
         # Google's documentation: a 503 "results in fairly frequent retrying".
-        if evidence.status == _SERVICE_UNAVAILABLE:
+        if evidence.status == HTTPStatus.SERVICE_UNAVAILABLE:
             delay /= 2
         # Jitter makes the delay longer, never shorter, so that no try is too early.
         return min(self.retry_delay_max, delay * (1 + jitter / 4))

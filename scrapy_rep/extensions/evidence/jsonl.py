@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
-from uuid import uuid4
 
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, digest_of, is_about
+from scrapy_rep.extensions.output_paths import replace_file
 from scrapy_rep.extensions.robotstxt_values import as_json
 from scrapy_rep.utils.bounded import BoundedCache
 
@@ -73,13 +73,7 @@ class JsonLines(Parts):
         path = self._text_path(name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_name(f".{name}.{uuid4().hex}")
-            try:
-                new.write_bytes(text)
-                new.replace(path)
-            except OSError:
-                new.unlink(missing_ok=True)
-                raise
+            replace_file(path, text)
         self._known.put(name, None)
 
     def _read_text(self, values: dict[str, Any]) -> bytes | None:

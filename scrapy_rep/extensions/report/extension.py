@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
@@ -18,7 +17,7 @@ from scrapy_rep import stats
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.output_paths import claim, path_of_setting, release
+from scrapy_rep.extensions.output_paths import claim, path_of_setting, release, replace_file
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.robotstxt_values import as_json, iso_time
 from scrapy_rep.settings import Options
@@ -97,7 +96,7 @@ class RobotsReport:
     def _write_report(self, crawl: dict[str, Any]) -> None:
         counts = self._counts.as_dict()
         report = {"crawl": crawl, **self._versions_and_settings(), **counts}
-        _replace(self._path, self._render(report))
+        replace_file(self._path, self._render(report).encode())
 
     def _crawl_values(self, spider: Spider, reason: str) -> dict[str, Any]:
         return {
@@ -141,14 +140,3 @@ def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     else:
         return render
     raise SettingsError(f"REP_REPORT is {str(path)!r}: {why}")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a new file, then rename it to ``path``, which is unchanged after an error."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        new.write_text(text, encoding="utf-8")
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-    new.replace(path)
