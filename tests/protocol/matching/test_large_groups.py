@@ -40,9 +40,10 @@ def test_a_longer_pattern_of_stars_goes_before_a_longer_prefix(count):
         [f"disallow: /x{number}" for number in range(count)]
         + ["allow: /a*****", "disallow: /a/b", "disallow: /a/bcdefgh", "allow: /a*"]
     )
-    assert rules.verdict_for("/a/b").rule.pattern == "/a*****"
-    assert rules.verdict_for("/a/bcdefgh").rule.pattern == "/a/bcdefgh"
-    assert rules.verdict_for("/a").allowed
+    for _ in range(TIMES):
+        assert rules.verdict_for("/a/b").rule.pattern == "/a*****"
+        assert rules.verdict_for("/a/bcdefgh").rule.pattern == "/a/bcdefgh"
+        assert rules.verdict_for("/a").allowed
 
 
 @pytest.mark.parametrize("count", [1, 128, 129, 500])
