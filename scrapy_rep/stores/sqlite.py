@@ -40,13 +40,19 @@ SELECT (SELECT data FROM records
        CAST(holder AS BLOB), taken + seconds - :now
 FROM (SELECT 1) LEFT JOIN leases ON origin = :origin AND {_LEASE_IS_VALID}
 """  # noqa: S608 - a constant
-_HAS_RECORD: Final = "SELECT 1 FROM records WHERE origin = ?"
+_GET_ALL: Final = f"""
+SELECT records.origin, data, CAST(holder AS BLOB), taken + seconds - :now
+FROM records LEFT JOIN leases ON leases.origin = records.origin AND {_LEASE_IS_VALID}
+WHERE records.origin IN (%s) AND typeof(data) = 'blob' AND length(data) <= :limit
+"""  # noqa: S608 - a constant
 _PAUSES: Final = f"""
 SELECT CAST(origin AS BLOB), taken + seconds - :now FROM leases
 WHERE holder = '{PAUSE}' AND {_LEASE_IS_VALID}
 """  # noqa: S608 - a constant
 _CLAIM: Final = f"""
-INSERT INTO leases (origin, holder, taken, seconds) VALUES (:origin, :holder, :now, :seconds)
+INSERT INTO leases (origin, holder, taken, seconds)
+SELECT :origin, :holder, :now, :seconds
+WHERE NOT :if_new OR NOT EXISTS (SELECT 1 FROM records WHERE origin = :origin)
 ON CONFLICT (origin) DO UPDATE
 SET holder = excluded.holder, taken = excluded.taken, seconds = CASE
     WHEN :longer AND {_LEASE_IS_VALID}
@@ -81,6 +87,8 @@ _PRUNE_AFTER: Final = 2_000
 _PRUNE_ROWS: Final = 2_000
 """Maximum number of records deleted in a transaction, so that other processes don't wait long."""
 _PAGE: Final = 1_000
+_KEYS: Final = 500
+"""Maximum number of records that one statement reads."""
 _FREE_PAGES: Final = 2_000
 """Maximum number of free pages returned to the file system after a pruning."""
 
@@ -137,10 +145,10 @@ class SQLiteStore:
         self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
         def claim(connection: sqlite3.Connection) -> RecordAndLease:
-            if if_new and connection.execute(_HAS_RECORD, (key,)).fetchone():
-                return self._record_and_lease(connection, key)
-            values = {"holder": holder, "now": self._clock(), "seconds": seconds, "longer": longer}
-            connection.execute(_CLAIM, {"origin": key, **values})
+            values = {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds}
+            claimed = connection.execute(_CLAIM, {**values, "longer": longer, "if_new": if_new})
+            if if_new and claimed.rowcount > 0:
+                return RecordAndLease(None, Lease(holder, seconds))
             return self._record_and_lease(connection, key)
 
         func: Callable[..., RecordAndLease] = _IfNew(key, claim) if if_new else claim
@@ -207,7 +215,11 @@ class SQLiteStore:
 
     def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
         values = {"origin": key, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
-        data, holder, left = connection.execute(_GET, values).fetchone()
+        return self._decode(key, *connection.execute(_GET, values).fetchone())
+
+    def _decode(
+        self, key: str, data: bytes | None, holder: bytes | None, left: float
+    ) -> RecordAndLease:
         record = None
         if data is not None:
             with suppress(RecordError):
@@ -239,16 +251,27 @@ class SQLiteStore:
 
         They only read for this, and so don't wait for other processes that write.
         """
+        claims = {job: job.func.key for job in jobs if isinstance(job.func, _IfNew)}
+        keys = list(set(claims.values()))
+        found: dict[str, RecordAndLease] = {}
+        for first in range(0, len(keys), _KEYS):
+            found |= self._writing.run(partial(self._known, keys=keys[first : first + _KEYS]))
+        ended = {job: found[key] for job, key in claims.items() if key in found}
+        for job, result in ended.items():
+            job.result = result
+        deliver_results(list(ended))
+        return [job for job in jobs if job not in ended]
 
-        def look(connection: sqlite3.Connection) -> None:
-            with transaction(connection, "DEFERRED"):
-                for job in jobs:
-                    if isinstance(job.func, _IfNew):
-                        job.result = self._record_and_lease(connection, job.func.key)
+    def _known(self, connection: sqlite3.Connection, keys: list[str]) -> dict[str, RecordAndLease]:
+        """Return the records of ``keys`` that can be read, and their leases.
 
-        self._writing.run(look)
-        deliver_results([job for job in jobs if job.result is not None and job.result.record])
-        return [job for job in jobs if job.result is None or job.result.record is None]
+        One statement reads all: in each, this thread waits for the others of the process.
+        """
+        names = {f"key{number}": key for number, key in enumerate(keys)}
+        values = {"now": self._clock(), "limit": max_encoded_size(self._max_size), **names}
+        rows = connection.execute(_GET_ALL % ", ".join(f":{name}" for name in names), values)
+        found = {key: self._decode(key, *row) for key, *row in rows}
+        return {key: each for key, each in found.items() if each.record is not None}
 
     @staticmethod
     def _transact(connection: sqlite3.Connection, jobs: list[Job]) -> None:
