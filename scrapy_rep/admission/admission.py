@@ -251,10 +251,7 @@ class Admission:
         self._listeners.append(call)
 
     def outage(self, origin: Origin) -> Outage | None:
-        """Return why the robots.txt of ``origin`` is unreachable.
-
-        None if it is not unreachable, or if the cache has no entry of the origin.
-        """
+        """Return why the robots.txt of ``origin`` is unreachable, as far as the cache knows."""
         entry = self._cache.known_entry(origin)
         return None if entry is None else entry.outage
 

@@ -123,10 +123,7 @@ class HostLeases:
         return found
 
     async def pause_until(self, host: str) -> float | None:
-        """Return when the pause of ``host`` in the store ends, in seconds since the epoch.
-
-        None if it has no pause.
-        """
+        """Return when the pause of ``host`` ends, in seconds since the epoch; None without one."""
         lease = (await self._store.get(key_of_host(host))).lease
         if lease is None or lease.holder != PAUSE:
             return None

@@ -93,10 +93,7 @@ class Lookups(Reason):
         self.results.pop(ask.origin, None)  # it is used once
 
     def result(self, origin: Origin, now: float) -> Entry | None:
-        """Return the result of the lookup of ``origin`` that the cache doesn't have.
-
-        None if there is none, or it is not valid any longer at ``now``.
-        """
+        """Return a result that the cache doesn't have, if there is one that is valid at ``now``."""
         entry = self.results.get(origin)
         if entry is None or entry.is_valid(now):
             return entry

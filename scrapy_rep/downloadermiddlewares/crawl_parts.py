@@ -67,10 +67,7 @@ class CrawlParts:
         process_request: Callable[..., Any],
         give_back: Callable[[Request], Request],
     ) -> None:
-        """Build the parts. The functions are methods of RobotsTxtMiddleware.
-
-        See ``DecideAgain`` and ``Wire``.
-        """
+        """Build the parts with methods of RobotsTxtMiddleware: see ``DecideAgain`` and ``Wire``."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options = Options.of(crawler)

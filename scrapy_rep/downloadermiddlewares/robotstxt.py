@@ -165,18 +165,12 @@ class RobotsTxtMiddleware:
             if self._cache.closing:
                 return Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
             return Situation.CROWDED if self._waiting.is_full else Situation.UNKNOWN
-        if verdict.allowed:
-            return self._situation_of_allowed(request, decision, note, is_admitted=is_admitted)
-        if verdict.reason is Reason.UNREACHABLE and self.admission.unreachable.is_deferred(
-            note.source, request, decision.entry
-        ):
-            return Situation.DEFERRED
-        return Situation.FORBIDDEN
-
-    def _situation_of_allowed(
-        self, request: Request, decision: Decision, note: Note, *, is_admitted: bool
-    ) -> Situation:
-        """Return the row of ACTIONS as ``_situation_of`` does: after ALLOWED it must pass."""
+        if not verdict.allowed:
+            is_deferred = (
+                verdict.reason is Reason.UNREACHABLE
+                and self.admission.unreachable.is_deferred(note.source, request, decision.entry)
+            )
+            return Situation.DEFERRED if is_deferred else Situation.FORBIDDEN
         host = "" if decision.origin is None else decision.origin.host
         if self.admission.back_off.is_dropping(host):
             return Situation.REFUSED
@@ -258,10 +252,7 @@ class RobotsTxtMiddleware:
                 return decision, situation
 
     async def _put_off(self, request: Request, note: Note) -> Request:
-        """Give ``request`` back to its scheduler, as too many requests wait already.
-
-        Its priority is lowered, so that requests of known origins come first.
-        """
+        """Give ``request`` back, with a priority after those of requests of known origins."""
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
             await self._waiting.pause_before_return()

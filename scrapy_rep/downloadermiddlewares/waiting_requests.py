@@ -121,10 +121,7 @@ class WaitingRequests:
                 self._leave(line)
 
     async def wait_at_wire(self, origin: Origin, hold: Hold) -> None:
-        """Wait until ``hold`` ends, or may have changed.
-
-        Raises CrawlClosingError if the crawl closes before.
-        """
+        """Wait until ``hold`` may have changed; raise CrawlClosingError if the crawl closes."""
         with self._counted(0):
             await self._wait(origin, hold)
 

@@ -79,10 +79,7 @@ class Wire:
     async def download(
         self, request: Request, download: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        """Check ``request``, and download it with the function ``download``.
-
-        Raises as ``enter`` does, and what ``download`` raises.
-        """
+        """Check ``request`` as ``enter`` does, and download it with the function ``download``."""
         if TRANSFER_KEY in request.meta:
             return await download(request)
         reading = self._read_pauses()

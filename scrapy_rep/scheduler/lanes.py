@@ -140,10 +140,7 @@ class Lanes:
             del self._slots[lane.slot.name]
 
     def _lane(self, name: str, origin: Origin | None) -> Lane:
-        """Return the lane of ``origin`` in the download slot ``name``; make one if there is none.
-
-        The caller adds requests to a new lane.
-        """
+        """Return a lane; if there is none, add one, to which the caller adds requests."""
         lane = self._lanes.get((name, origin))
         if lane is None:
             slot = self._slots.get(name)

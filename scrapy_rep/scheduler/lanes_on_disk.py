@@ -45,10 +45,7 @@ _PICKLE: Final = b"\x80"
 
 
 class UnreadableError(Exception):
-    """A request can't be read, for instance because the spider lacks its callback.
-
-    The message names the request.
-    """
+    """The request that it names can't be read, for instance as the spider lacks its callback."""
 
 
 class LanesOnDisk(Lanes):

@@ -219,10 +219,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
     # Lanes.
 
     def _head(self, lane: Lane) -> Request:
-        """Return the next request of ``lane`` without removing it; pop those that can't be read.
-
-        :raises LookupError: if none of its requests can be read.
-        """
+        """Return the next request; pop those that can't be read. Raises LookupError if all are."""
         while lane.size:
             try:
                 return self._lanes.read(lane)

@@ -282,10 +282,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
     # Requests in Redis.
 
     def _first_request(self, name: str) -> Request:
-        """Return the next request of an origin without removing it.
-
-        Raises LookupError if it can't be read, or if there is none.
-        """
+        """Return the next request of an origin; raise LookupError if it can't be read."""
         try:
             (data,) = self._requests.first(name)
             request: Request = self._decode_request(data)

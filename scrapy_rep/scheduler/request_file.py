@@ -202,10 +202,7 @@ class RequestFile:
         return [(slot, origin, max(0, size - popped[slot, origin])) for slot, origin, size in rows]
 
     def keys(self, lane: LaneName, limit: int, after: Key = BEFORE_ALL) -> list[Key]:
-        """Return the keys of the next requests after the key ``after``, at most ``limit``.
-
-        Rows with damaged keys are left out.
-        """
+        """Return the next keys after the key ``after``, at most ``limit``, without damaged ones."""
 
         def is_usable(key: Key) -> bool:
             return {*map(type, key)} == {int} and abs(key[2]) not in self._popped
@@ -290,10 +287,7 @@ class RequestFile:
     # The file.
 
     def log_if_removed(self, now: float) -> None:
-        """Log, only once, if the file was removed or replaced.
-
-        The crawl goes on with the open file, but the next crawl will not find its requests.
-        """
+        """Log once if the file was removed or replaced. The crawl goes on with the open file."""
         if now < self._check_at:
             return
         self._check_at = now + _INTERVAL

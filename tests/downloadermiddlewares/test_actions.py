@@ -23,6 +23,7 @@ from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.per_crawl import get_part, remove_part
 from tests.waiting import settle
@@ -308,6 +309,7 @@ def test_who_waits_for_a_delay_when_the_crawl_closes_goes_by_the_table(source, r
     scene.parts._close()
     settle()
     assert scene.outcome(request, task) == ("give back" if keeps else "drop")
+    assert keeps or task.exception().verdict.reason is Reason.CLOSING
     assert scene.parts.waiting_requests.waiting == 0
 
 
