@@ -77,6 +77,7 @@ def test_after_an_error_of_a_lookup_the_request_leaves(caplog, known):
     settle()
     assert f"Error while looking up robots.txt of {A}" in caplog.messages
     assert scene.leaves() == [A]
+    assert scene.admission.lookups.results == {}, "used once"
     scene.decider.error = None
     scene.asks(B)
     look_up()

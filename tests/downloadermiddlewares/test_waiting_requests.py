@@ -11,6 +11,7 @@ from scrapy import Request
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.memory import MemoryStore
@@ -169,15 +170,24 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
     assert [text for text in result.messages(40) if text.startswith("Error while ")]
 
 
-@pytest.mark.parametrize("name", ["admit", "hold"])
-async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypatch, name):
-    monkeypatch.setattr(Admission, name, boom)
+@pytest.mark.parametrize(
+    ("owner", "name", "begin"),
+    [
+        (Admission, "admit", "Error while checking "),
+        (Admission, "hold", "Error while checking "),
+        (Decider, "origin_governing", "Error while asking what governs <GET "),
+    ],
+)
+async def test_after_an_error_in_the_queue_the_middleware_decides(
+    web, monkeypatch, owner, name, begin
+):
+    monkeypatch.setattr(owner, name, boom)
     site = web.site(robots("User-agent: *\nDisallow: /private"))
     result = await crawl_with(site.url("/1"), site.url("/private"), site.url("/3"))
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(result.dropped.values()) == ["rule"]
     assert result.stats["robotstxt/queue/error_count"] >= 1
-    assert [text for text in result.messages(40) if text.startswith("Error while checking ")]
+    assert [text for text in result.messages(40) if text.startswith(begin)]
 
 
 async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch):
