@@ -11,7 +11,7 @@ from scrapy.extensions.throttle import AutoThrottle
 from scrapy_rep.signals import robotstxt_crawl_delay
 from scrapy_rep.utils import download_slots
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.web import robots
 
 
@@ -79,13 +79,12 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, monkeypatch, line, m
 async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_path, store, queue):
     site = web.site(asks("Crawl-delay: 300"))
 
-    class Closes(ListSpider):
-        def parse(self, response):
-            raise CloseSpider
+    def then(response):
+        raise CloseSpider
 
     urls = (site.url(f"/{n}") for n in range(20))
     settings = {"REP_STORE": store.format(tmp_path), **queue}
-    result = await crawl(*urls, settings=settings, spidercls=Closes)
+    result = await crawl(*urls, settings=settings, then=then)
     assert len(site.targets) == 1
     (line,) = told(result)
     assert line.endswith(": the delay is 300 s, at most 12 requests per hour")

@@ -63,16 +63,6 @@ class MeantForPages:
         request.headers["Range"] = "bytes=0-10"
 
 
-class Answers:
-    """Has an answer of its own."""
-
-    def process_request(self, request):
-        return None
-
-    def process_response(self, request, response):
-        return response.replace(body=b"") if "robots.txt" in request.url else response
-
-
 def wrapped(text):
     return f'<html><head></head><body><pre style="word-wrap: break-word">{text}</pre></body></html>'
 
@@ -125,7 +115,6 @@ AS_NAMED = (NAMED, ["/for-others", "/a"], ["/a"])
         (RULES, {"/alias?1": "/private", "/alias?2": "/public"}, ["/public?2"], behind(Rewrites), {}),
         *((*AS_NAMED, behind(SetsUserAgent, order=n), {}) for n in (50, 400, 560, 700, 999_999)),
         (NAMED, ["/for-others"], ["/for-others"], {**behind(SetsUserAgent), "ROBOTSTXT_USER_AGENT": "testbot"}, {}),
-        (RULES, ["/private"], [], behind(Answers, order=999_999), {}),
         (FOR_TESTBOT, ["/page"], [], WITHOUT_AGENTS, {}),
         (FOR_TESTBOT, ["/page"], [], {}, {"user_agent": None}),
         (FOR_TESTBOT, ["/page"], [], {}, {"user_agent": ""}),

@@ -509,11 +509,6 @@ def test_a_folder_that_can_not_be_written_is_refused(tmp_path):
     refused(tmp_path, NO_FOLDER)
 
 
-def test_an_empty_file_is_filled(tmp_path):
-    file_of(tmp_path).touch()
-    assert drain(on_disk(tmp_path, *pages("a.example", 1))) == ["https://a.example/1"]
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_scrapys_queues_refuse_what_ours_left(tmp_path, killed):
     queue = on_disk(tmp_path, *pages("a.example", 1))
