@@ -22,7 +22,7 @@ from scrapy_rep.admission.ticket import (
     store_grant,
     store_source,
 )
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl
 from tests.crawling.web import answer, robots
 
 URL = "http://site.example/"
@@ -117,7 +117,7 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     moved = answer(302, headers={"Location": site.url("/new")})
     page = web.site(robots(RULES), paths={"/moved": [moved], "/busy": [answer(503), answer(200)]})
     unchecked = Request(site.url("/private/2"), meta={"dont_obey_robotstxt": True})
-    direct, pages = [], {}
+    pages = {}
 
     class Looks:
         """A middleware near the downloader, which sees what is going to the wire."""
@@ -125,19 +125,11 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
         def process_request(self, request):
             pages[request.url] = dict(request.meta)
 
-    class Spider(ListSpider):
+    class Spider(Downloads):
         handle_httpstatus_all = False
 
         def prepare(self, request):
             return super().prepare(request).replace(meta=dict(getattr(request, "meta", {})))
-
-        async def parse(self, response):
-            self.crawl.responses.append(response)
-            if response.url == site.url("/"):
-                download = self.crawler.engine.download_async
-                direct.append(await download(Request(site.url("/direct"), meta=response.meta)))
-            return
-            yield
 
     result = await crawl(
         site.url("/"),
@@ -149,12 +141,13 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
         "data:,nothing",
         settings={"DOWNLOADER_MIDDLEWARES": {Looks: 10_000}, **queue, **more},
         spidercls=Spider,
+        media=[site.url("/direct")],
     )
     sent = {site.url("/"), site.url("/new"), site.url("/direct"), unchecked.url, page.url("/busy")}
     assert pages.keys() >= {*sent, "data:,nothing"}
     assert (site.url("/private") in pages) == bool(more)
     assert len(result.failures) == (0 if more else 2)
-    ended = [*result.responses, *(failure.request for failure in result.failures), *direct]
+    ended = [*result.responses, *(failure.request for failure in result.failures), *result.ends]
     assert keys(each.meta for each in ended) == set()
     # What was granted is for the wire, which takes it off behind all others.
     granted = [meta for url, meta in pages.items() if not url.endswith("/robots.txt")]

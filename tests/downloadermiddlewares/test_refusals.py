@@ -54,13 +54,6 @@ async def test_what_asks_for_none(web, page):
     assert "dont_retry" not in result.responses[0].meta
 
 
-async def test_a_robots_txt_that_asks_for_one_is_no_page(web):
-    site = web.site(answer(401, headers=ASKS))
-    result = await crawl(site.url("/a"))
-    assert result.fetched == [site.url("/a")]
-    assert not told(result)
-
-
 @pytest.mark.parametrize(("number", "end"), [(3, "…"), (9, "… and 6 more")])
 async def test_of_long_and_many_uris_the_log_shows_some(web, number, end):
     links = [f"<https://a.example/{n}/{'x' * 900}>" for n in range(number)]
