@@ -141,33 +141,29 @@ class Parts(ABC):
 
 
 def _open_and_lock(path: Path) -> IO[bytes] | None:
-    """Return a part, open and locked; None if it is full, written by another crawl, or not ours.
+    """Return a part, open, and locked until it is closed; None if this crawl can't write to it.
 
-    It is not ours if it exists and files can't be locked.
+    It can't if the part is full, if another process has locked it, or if it exists and files can't
+    be locked here.
     """
     is_new = not path.exists()
     if not is_new and path.stat().st_size >= MAX_BYTES:
         return None
     # Not buffered, so that written records are not lost if this process is killed.
     file = path.open("ab+", buffering=0)
-    is_locked = _lock(file)
-    if is_locked or (is_new and is_locked is None):
-        return file
-    file.close()
-    return None
-
-
-def _lock(file: IO[bytes]) -> bool | None:
-    """Lock a file until it is closed. False: another process has; None: files can't be locked."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
         flock(file, LOCK_EX | LOCK_NB)
+        is_ours = True
     except BlockingIOError:
-        return False
+        is_ours = False
     except (ImportError, OSError):  # OSError: the file system has no locks
-        return None
-    return True
+        is_ours = is_new
+    if is_ours:
+        return file
+    file.close()
+    return None
 
 
 def is_about(values: dict[str, Any], url: str) -> bool:
