@@ -70,7 +70,8 @@ _MISSPELT: Final = {
     b"disallaw": LineKind.DISALLOW,
     b"site-map": LineKind.SITEMAP,
 }
-_BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
+_BEGINNINGS: Final = {**_NAMES, **_MISSPELT}
+_ANY_BEGINNING: Final = tuple(_BEGINNINGS)
 
 # Patterns of the text of a line after the name of its field. Their regex group is the value: the
 # text after the colon, or the second of two words.
@@ -113,20 +114,11 @@ def read_line(number: int, content: bytes) -> Line:
         return Line(number, LineKind.INVALID, b"", content, Oddity.NONE)
     oddity = Oddity.NONE if colon else Oddity.NO_COLON
     name = field.lower()
-    kind = line_kind_of(name)
-    if name not in _NAMES and kind is not LineKind.OTHER:
+    kind = _NAMES.get(name, LineKind.OTHER)
+    if kind is LineKind.OTHER and name.startswith(_ANY_BEGINNING):
+        kind = next(kind for begin, kind in _BEGINNINGS.items() if name.startswith(begin))
         oddity |= Oddity.MISSPELT
     return Line(number, kind, field, value, oddity)
-
-
-def line_kind_of(name: bytes) -> LineKind:
-    """Return the kind of a line with this field, which is in lower case."""
-    if name in _NAMES:
-        return _NAMES[name]
-    for beginning, kind in _BEGINNINGS:
-        if name.startswith(beginning):
-            return kind
-    return LineKind.OTHER
 
 
 @lru_cache
@@ -145,7 +137,7 @@ def line_pattern(*kinds: LineKind, fields: tuple[str, ...] = ()) -> re.Pattern[b
 
 
 def _names_of(of: LineKind) -> list[bytes]:
-    return [name for name, kind in _BEGINNINGS if kind is of]
+    return [name for name, kind in _BEGINNINGS.items() if kind is of]
 
 
 def _pattern_of_names(names: Iterable[bytes]) -> bytes:

@@ -157,11 +157,8 @@ class Wildcards:
         else:
             effort.spend(len(self._parts) * len(target) * _LOOKED_FOR // _COMPARISONS)
             candidates = [number for number, part in enumerate(self._parts) if part in target]
-        return self._best_match(candidates, target, other, effort) if candidates else other
-
-    def _best_match(
-        self, candidates: Sequence[int], target: str, other: Deciding | None, effort: Effort
-    ) -> Deciding | None:
+        if not candidates:
+            return other
         best, least = other, precedence(other) if other else (0, 0, 0)
         for index in candidates:
             pattern, word = string_at(self._leaves, index), self._words[index]

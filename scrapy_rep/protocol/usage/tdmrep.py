@@ -61,8 +61,7 @@ class TdmRules:
         self.nbytes: int = 3 * len(body)
         if len(body) > MAX_USAGE_BYTES:
             # The file is not read, and may reserve any use.
-            reserved: dict[str, Value] = {RESERVATION: DISALLOW}
-            self._otherwise = statements_of(TDMREP, reserved, _TOO_LONG, None, TDMREP_JSON)
+            self._otherwise = _statements(RESERVATION, _RESERVED, _TOO_LONG, TDMREP_JSON)
             return
         try:
             rules = json.loads(body, object_pairs_hook=_parse_object)
@@ -70,13 +69,14 @@ class TdmRules:
         except (ValueError, TypeError, RecursionError):
             rules = None
         if not isinstance(rules, list):
-            self._otherwise = _unread(body.decode("utf-8", "replace"))
+            text = body.decode("utf-8", "replace")
+            self._otherwise = statements_of(TDMREP, {}, text, None, TDMREP_JSON)
 
     @classmethod
     def unread(cls, why: str) -> TdmRules:
         """Return rules for a file that could not be fetched: all targets are ``unknown``."""
         rules = cls(b"[]")
-        rules._otherwise = _unread(why)
+        rules._otherwise = statements_of(TDMREP, {}, why, None, TDMREP_JSON)
         return rules
 
     def statements_for(self, target: str) -> list[Statement]:
@@ -107,10 +107,6 @@ def _rule_of(rule: dict[str, Any]) -> tuple[str, list[Statement]]:
     if isinstance(policy, str):
         statements += _statements(POLICY, policy, policy, TDMREP_JSON)
     return canonical_patterns(rule["location"].encode("utf-8", "surrogatepass")), statements
-
-
-def _unread(raw: str) -> list[Statement]:
-    return statements_of(TDMREP, {}, raw, None, TDMREP_JSON)
 
 
 def _statements(label: str, value: str, raw: str, place: str) -> list[Statement]:
