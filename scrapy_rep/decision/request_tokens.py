@@ -60,14 +60,12 @@ class ProductTokens:
         if self._configured is not None:
             return self._configured
         if self._default is None:
-            self._default = tokens_of_header(self._default_user_agent())
+            # DefaultHeadersMiddleware (400) comes first. Then UserAgentMiddleware (500) sets the
+            # header if there is none yet. It sets none if its value is empty.
+            settings = self._crawler.settings
+            headers = Headers(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
+            agent = headers.get(b"User-Agent")
+            if b"User-Agent" not in headers:
+                agent = getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"])
+            self._default = tokens_of_header(agent or b"")
         return self._default
-
-    def _default_user_agent(self) -> str | bytes:
-        # DefaultHeadersMiddleware (400) comes first. Then UserAgentMiddleware (500) sets the header
-        # if there is none yet. It sets none if its value is empty.
-        settings = self._crawler.settings
-        headers = Headers(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
-        if b"User-Agent" in headers:
-            return headers.get(b"User-Agent") or b""
-        return getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"]) or ""

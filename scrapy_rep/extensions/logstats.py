@@ -54,14 +54,13 @@ class RobotsLogStats:
             census = Robots.of(self._crawler).census()
         except LookupError:
             return
-        counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         logger.info(
             "robots.txt: %s known (%d unreachable), %d being looked up; "
             "requests: %d deferred, %d dropped",
             counted(census.known, "origin"),
             census.unreachable,
             census.waiting,
-            counts.get(stats.DEFERRED, 0),
-            counts.get(stats.FORBIDDEN, 0),
+            stats.value(self._crawler, stats.DEFERRED),
+            stats.value(self._crawler, stats.FORBIDDEN),
             extra={"spider": self._crawler.spider},
         )

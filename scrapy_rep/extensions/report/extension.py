@@ -94,9 +94,15 @@ class RobotsReport:
             release(self._path)
 
     def _write_report(self, crawl: dict[str, Any]) -> None:
-        counts = self._counts.as_dict()
-        report = {"crawl": crawl, **self._versions_and_settings(), **counts}
-        replace_file(self._path, self._render(report).encode())
+        versions = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
+        versions["Python"] = python_version()
+        settings = self._options.non_default()
+        settings["USER_AGENT"] = self._crawler.settings["USER_AGENT"]
+        if self._options.overrides:
+            settings["REP_OVERRIDES"] = [asdict(override) for override in self._options.overrides]
+        known = {"crawl": crawl, "versions": versions, "settings": settings}
+        report = self._render({**known, **self._counts.as_dict()})
+        replace_file(self._path, report.encode())
 
     def _crawl_values(self, spider: Spider, reason: str) -> dict[str, Any]:
         return {
@@ -110,14 +116,6 @@ class RobotsReport:
             **{name: counts.total() for name, counts in self._counts.reasons.items()},
             **{name: stats.value(self._crawler, stat) for name, stat in _FIGURES.items()},
         }
-
-    def _versions_and_settings(self) -> dict[str, Any]:
-        agent = self._crawler.settings["USER_AGENT"]
-        settings = {**self._options.non_default(), "USER_AGENT": agent}
-        if self._options.overrides:
-            settings["REP_OVERRIDES"] = [asdict(override) for override in self._options.overrides]
-        versions = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
-        return {"versions": versions | {"Python": python_version()}, "settings": settings}
 
 
 def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
