@@ -206,7 +206,7 @@ class Options:
         values: dict[str, Any] = {}
         given = set()
         for option in fields(cls):
-            name, takes = option.metadata["name"], option.metadata["takes"]
+            name = option.metadata["name"]
             value = settings.get(name)
             if value is None:
                 values[option.name] = option.default
@@ -218,7 +218,7 @@ class Options:
                 raise
             except (ValueError, TypeError, OverflowError) as error:
                 shown = option.metadata["shown"](value)
-                takes = str(error) if isinstance(error, NotTakenError) else takes
+                takes = error if isinstance(error, NotTakenError) else option.metadata["takes"]
                 raise SettingsError(f"{name} is {shown!r}: it must be {takes}") from None
         for low, high in _RANGES:
             if values[low] <= values[high]:

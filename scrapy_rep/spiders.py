@@ -78,8 +78,13 @@ class RobotsSitemapMixin:
         options = Options.of(self.crawler)  # type: ignore[attr-defined]
         patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
+        end = monotonic() + patience
+        sitemaps = await robots.sitemaps(url)
+        while (due := robots.next_try(url)) is not None and due < math.inf and monotonic() < end:
+            await sleep(max(_PAUSE, min(due - time(), end - monotonic())))
+            sitemaps = await robots.sitemaps(url)
         found = []
-        for sitemap in await _wait_for_sitemaps(robots, url, patience):
+        for sitemap in sitemaps:
             absolute = absolute_url(sitemap, where)
             if absolute is None:
                 shown = short(without_credentials(sitemap))
@@ -95,20 +100,6 @@ class RobotsSitemapMixin:
                 extra={"spider": self},
             )
         return found
-
-
-async def _wait_for_sitemaps(robots: Robots, url: str, patience: float) -> list[str]:
-    """Return the sitemaps as written in the robots.txt of the origin of ``url``.
-
-    If robots.txt is unreachable, wait for its next tries, for at most ``patience`` seconds.
-    """
-    end = monotonic() + patience
-    while True:
-        sitemaps = await robots.sitemaps(url)
-        due, left = robots.next_try(url), end - monotonic()
-        if due is None or due == math.inf or left <= 0:
-            return sitemaps
-        await sleep(max(_PAUSE, min(due - time(), left)))
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin, SitemapSpider):
