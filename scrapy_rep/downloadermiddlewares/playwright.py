@@ -49,10 +49,11 @@ def abort_disallowed(request: Any) -> bool:
     run in one process, the request is checked for each crawl, because it is not known which of them
     has opened the page.
     """
-    asked = parts_of_all_crawls(Subresources)
-    if not asked or _is_page(request):
-        return False
-    return any(crawl.decide_to_abort(request.url) for crawl in asked)
+    return not _is_page(request) and _aborts(request.url)
+
+
+def _aborts(url: str, page: Request | None = None) -> bool:
+    return any(crawl.decide_to_abort(url, page) for crawl in parts_of_all_crawls(Subresources))
 
 
 def _is_page(request: Any) -> bool:
@@ -174,7 +175,7 @@ class _Watch:
         """Return the answer to Chromium; keep a refused redirect for ``pop_refused_redirect``."""
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
-            return _REFUSE if self._aborts(url) else _CONTINUE
+            return _REFUSE if _aborts(url, self._request) else _CONTINUE
         if not self._begun:  # the first request of the page, which was checked before
             self._begun = True
             return _CONTINUE
@@ -183,11 +184,6 @@ class _Watch:
             return _CONTINUE
         _refused_redirects[self._request] = verdict, url
         return _REFUSE
-
-    def _aborts(self, url: str) -> bool:
-        return any(
-            crawl.decide_to_abort(url, self._request) for crawl in parts_of_all_crawls(Subresources)
-        )
 
     async def _refusal_of(self, url: str) -> Verdict | None:
         try:
