@@ -56,7 +56,7 @@ _SCHEMA: Final = (
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
 )
-FORMAT: Final = FileFormat(0x52455002, 3, [_SCHEMA])
+FORMAT: Final = FileFormat(0x52455002, 3, _SCHEMA)
 _ADVICE: Final = {
     LockedFileError: "Another crawl is using this JOBDIR",
     ForeignFileError: "Set JOBDIR to a new directory",

@@ -31,29 +31,17 @@ except ImportError:  # Windows: no lock is needed, as a file that is open can't 
 
 T = TypeVar("T")
 
-STEPS: Final = (
-    (
-        """CREATE TABLE records
-           (origin TEXT PRIMARY KEY NOT NULL, written REAL NOT NULL, data BLOB NOT NULL)""",
-        "CREATE INDEX records_written ON records (written)",
-    ),
-    (
-        """CREATE TABLE leases
-           (origin TEXT PRIMARY KEY NOT NULL, holder TEXT NOT NULL, taken REAL NOT NULL,
-            seconds REAL NOT NULL) WITHOUT ROWID""",
-    ),
-    (
-        """CREATE TABLE turns
-           (origin TEXT PRIMARY KEY NOT NULL, made INTEGER NOT NULL, next INTEGER NOT NULL)
-           WITHOUT ROWID""",
-    ),
-    (
-        "DROP TABLE turns",
-        # Of the other leases there are many, and they are not searched.
-        f"CREATE INDEX leases_of_pauses ON leases (origin) WHERE holder = '{PAUSE}'",
-    ),
+_SCHEMA: Final = (
+    """CREATE TABLE records
+       (origin TEXT PRIMARY KEY NOT NULL, written REAL NOT NULL, data BLOB NOT NULL)""",
+    "CREATE INDEX records_written ON records (written)",
+    """CREATE TABLE leases
+       (origin TEXT PRIMARY KEY NOT NULL, holder TEXT NOT NULL, taken REAL NOT NULL,
+        seconds REAL NOT NULL) WITHOUT ROWID""",
+    # Of the other leases there are many, and they are not searched.
+    f"CREATE INDEX leases_of_pauses ON leases (origin) WHERE holder = '{PAUSE}'",
 )
-FORMAT: Final = FileFormat(0x52455001, len(STEPS), STEPS, auto_vacuum="INCREMENTAL")
+FORMAT: Final = FileFormat(0x52455001, 4, _SCHEMA, auto_vacuum="INCREMENTAL")
 _HEADER: Final = b"SQLite format 3\0"
 _ID_AT: Final = 68
 """Where the application id is in the header of a file, in four bytes."""
@@ -145,7 +133,7 @@ class DatabaseFile:
             return self.identity()
 
     def open(self) -> sqlite3.Connection:
-        """Return a connection to the file, which is migrated. Raises FileError if that fails."""
+        """Return a connection to the file. Raises FileError if that fails."""
         return open_file(self._path, FORMAT, timeout=self._timeout)
 
     def delete_damaged(self, identity: Identity, why: DamagedFileError, *, was_open: bool) -> None:

@@ -23,10 +23,9 @@ class FileFormat(NamedTuple):
     application_id: int
     """``PRAGMA application_id``: a file without it is of another program."""
     version: int
-    """``PRAGMA user_version``: the newest version of the schema."""
-    steps: Sequence[Sequence[str]]
-    """The migrations. The first one makes the schema in an empty file; each of the others changes
-    a version to the next one. Versions before the oldest of them are not read."""
+    """``PRAGMA user_version``: the version of the schema. Files of other versions are not read."""
+    schema: Sequence[str]
+    """The statements that make the schema in an empty file."""
     auto_vacuum: str = "NONE"
 
 
@@ -43,7 +42,7 @@ class ForeignFileError(FileError):
 
 
 class OtherVersionError(FileError):
-    """Another version of scrapy-rep has written the file, and it can't be migrated."""
+    """Another version of scrapy-rep has written the file."""
 
 
 class DamagedFileError(FileError):
@@ -78,15 +77,15 @@ def open_file(
     exclusive: bool = False,
     prepare: Callable[[sqlite3.Connection], None] | None = None,
 ) -> sqlite3.Connection:
-    """Open the file, migrate it to the newest version, and use a write-ahead log.
+    """Open the file, make the schema if it is empty, and use a write-ahead log.
 
     If a process is killed, no transaction that was committed is lost. After a power failure the
     newest ones may be lost, but the file is not damaged.
 
     ``timeout`` is in seconds, for other processes that have locked the file. If ``exclusive``, no
     other process can use the file until the connection is closed. ``prepare`` is called in the
-    transaction of the migration, so that the file is not changed if it fails. Raises FileError if
-    the file can't be used.
+    transaction that makes the schema, so that the file is not changed if it fails. Raises FileError
+    if the file can't be used.
     """
     with file_errors():
         connection = sqlite3.connect(
@@ -95,13 +94,14 @@ def open_file(
         try:
             if exclusive:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            version = _version_of(connection, file_format)
-            if not version:  # this must precede the first table
+            is_empty = _is_empty(connection, file_format)
+            if is_empty:  # this must precede the first table
                 connection.execute(f"PRAGMA auto_vacuum = {file_format.auto_vacuum}")
-            if prepare is not None or version < file_format.version:
+            if prepare is not None or is_empty:
                 with transaction(connection):
-                    # Another process may have migrated the file in the meantime.
-                    migrate(connection, file_format, _version_of(connection, file_format))
+                    # Another process may have made the schema in the meantime.
+                    if _is_empty(connection, file_format):
+                        make_schema(connection, file_format)
                     if prepare is not None:
                         prepare(connection)
             _enable_wal(connection, timeout)
@@ -111,13 +111,10 @@ def open_file(
     return connection
 
 
-def migrate(connection: sqlite3.Connection, file_format: FileFormat, version: int) -> None:
-    """Migrate the schema from ``version``, 0 for an empty file, to the newest version."""
-    if version == file_format.version:
-        return
-    for step in file_format.steps[version - file_format.version if version else 0 :]:
-        for statement in step:
-            connection.execute(statement)
+def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None:
+    """Make the schema in an empty file. Raises sqlite3.Error if that fails."""
+    for statement in file_format.schema:
+        connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {file_format.application_id}")
     connection.execute(f"PRAGMA user_version = {file_format.version}")
 
@@ -151,19 +148,20 @@ def identity_of(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def _version_of(connection: sqlite3.Connection, file_format: FileFormat) -> int:
-    """Return the version of the schema; 0 for an empty file."""
+def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:
+    """Return whether the file is empty. Raises FileError if its format is not ``file_format``."""
     identifier, version, tables = connection.execute(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
         " FROM pragma_application_id, pragma_user_version"
     ).fetchone()
-    if identifier != file_format.application_id and (identifier, version, tables) != (0, 0, 0):
+    if (identifier, version, tables) == (0, 0, 0):
+        return True
+    if identifier != file_format.application_id:
         raise ForeignFileError("of another program")
-    oldest = file_format.version - len(file_format.steps) + 1
-    if version and not oldest <= version <= file_format.version:
+    if version != file_format.version:
         age = "a newer" if version > file_format.version else "an older"
         raise OtherVersionError(f"written by {age} version of scrapy-rep")
-    return int(version)
+    return False
 
 
 def _enable_wal(connection: sqlite3.Connection, timeout: float) -> None:

@@ -41,7 +41,7 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.stores.sqlite_file import FORMAT
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.sqlite import migrate
+from scrapy_rep.utils.sqlite import make_schema
 from tests.made_up_network import make_cache
 from tests.simulation.loop import SimulatedWorld
 
@@ -286,7 +286,7 @@ class World(SimulatedWorld):
         self.ahead = EPOCH
         """By how much the system clock, which all workers have, is ahead of the monotonic one."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
-        migrate(self.connection, FORMAT, 0)
+        make_schema(self.connection, FORMAT)
         self.lost = random.choice((0.0, 0.0, 0.05))
         self.lags = random.choice((0.0, 0.0, 0.05))
         self.busy = random.choice((0.0, 0.0, 0.2))

@@ -1,4 +1,4 @@
-"""Write the database files of every version of the schema: ``python -m tests.stores.make_databases``.
+"""Write the database file of this version of the schema: ``python -m tests.stores.make_databases``.
 
 Files of versions that have been released are never written again: that they can still be read is
 what they are kept for.
@@ -8,17 +8,17 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from scrapy_rep.stores.sqlite_file import FORMAT, STEPS
-from scrapy_rep.utils.sqlite import migrate
+from scrapy_rep.stores.sqlite_file import FORMAT
+from scrapy_rep.utils.sqlite import make_schema
 from tests.stores.records import every
 
 DIRECTORY = Path(__file__).with_name("databases")
 
 
-def make(path, version):
+def make(path):
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        migrate(connection, FORMAT._replace(version=version, steps=STEPS[:version]), 0)
+        make_schema(connection, FORMAT)
         for index, record in enumerate(records()):
             values = (record.file.key, 1_790_000_000.0 + index, record.encode())
             connection.execute(
@@ -35,13 +35,12 @@ def records():
 
 def main():
     DIRECTORY.mkdir(exist_ok=True)
-    for version in range(1, len(STEPS) + 1):
-        path = DIRECTORY / f"v{version}.sqlite"
-        if path.exists():
-            print(f"{path.name} is there already")
-            continue
-        make(path, version)
-        print(f"{path.name}: {path.stat().st_size} bytes")
+    path = DIRECTORY / f"v{FORMAT.version}.sqlite"
+    if path.exists():
+        print(f"{path.name} is there already")
+        return
+    make(path)
+    print(f"{path.name}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from scrapy_rep.stores import sqlite as module
 from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.stores.registry import path_of
-from scrapy_rep.stores.sqlite_file import FORMAT, STEPS
+from scrapy_rep.stores.sqlite_file import FORMAT
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
 from tests.stores.test_contract import OTHER, sqlite
@@ -63,7 +63,7 @@ async def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
     assert not path.parent.exists()
     await store.get(ORIGIN)
     assert rows(path, "PRAGMA application_id") == [(FORMAT.application_id,)]
-    assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]
+    assert rows(path, "PRAGMA user_version") == [(FORMAT.version,)]
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
     assert rows(path, "PRAGMA auto_vacuum") == [(2,)]
     await store.close()
@@ -75,41 +75,17 @@ async def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
     assert told == [f"Made the directory of REP_STORE: {path.parent}"]
 
 
-@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
-async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, version):
-    shutil.copy(make_databases.DIRECTORY / f"v{version}.sqlite", path)
-    assert rows(path, "PRAGMA user_version") == [(version,)]
+async def test_a_file_that_another_crawl_has_written_is_read(path):
+    shutil.copy(make_databases.DIRECTORY / f"v{FORMAT.version}.sqlite", path)
     store = sqlite(path, clock=lambda: 1_790_000_100.0)
     for record in make_databases.records():
         assert (await store.get(record.file.key)).record == record
-    assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
-    assert (await store.claim(OTHER, PAUSE, 30)).holder == PAUSE
-    assert list(await store.pauses()) == [OTHER]
     await store.close()
-    assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]
     assert len(rows(path)) == len(make_databases.records())
-    made = sqlite(path.with_name("new.sqlite"))
-    await made.put(available())
-    await made.close()
-    schema = "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"
-    assert rows(path, schema) == rows(path.with_name("new.sqlite"), schema)
-
-
-async def test_leases_outlive_a_migration(path):
-    """Also the turns of a file that a worker of the former version has written."""
-    make_databases.make(path, 3)
-    rows(
-        path,
-        f"INSERT INTO leases VALUES ('{ORIGIN}', 'a', 1000.0, 30.0)",
-        "INSERT INTO turns VALUES ('example.com', 1, 2)",
-    )
-    store = sqlite(path, clock=lambda: 1_010.0)
-    assert (await store.claim(ORIGIN, "b", 30)).lease == ("a", 20.0)
-    await store.close()
 
 
 def test_pauses_are_found_without_a_look_at_all_leases(path):
-    make_databases.make(path, len(STEPS))
+    make_databases.make(path)
     plan = rows(path, "EXPLAIN QUERY PLAN " + module._PAUSES.replace(":now", "0"))
     assert "leases_of_pauses" in plan[0][3]
 
@@ -130,23 +106,23 @@ async def test_pauses_that_cant_be_read_are_none(path):
     await store.close()
 
 
-@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
-def test_each_version_is_that_of_its_schema(tmp_path, version):
-    """A changed schema gets a new version, with a step that migrates files of the one before."""
+def test_the_version_is_that_of_the_schema(tmp_path):
+    """A changed schema gets a new version."""
     schema = "SELECT name, sql FROM sqlite_master ORDER BY name"
-    make_databases.make(tmp_path / "now.sqlite", version)
-    then = make_databases.DIRECTORY / f"v{version}.sqlite"
+    make_databases.make(tmp_path / "now.sqlite")
+    then = make_databases.DIRECTORY / f"v{FORMAT.version}.sqlite"
     assert rows(tmp_path / "now.sqlite", schema) == rows(shutil.copy(then, tmp_path), schema)
 
 
-async def test_a_file_of_a_newer_version_is_left_alone(path):
-    shutil.copy(make_databases.DIRECTORY / f"v{len(STEPS)}.sqlite", path)
-    rows(path, f"PRAGMA user_version = {len(STEPS) + 1}")
+@pytest.mark.parametrize(("by", "age"), [(1, "a newer"), (-1, "an older")])
+async def test_a_file_of_another_version_is_left_alone(path, by, age):
+    make_databases.make(path)
+    rows(path, f"PRAGMA user_version = {FORMAT.version + by}")
     before = path.read_bytes()
     store = sqlite(path)
-    with pytest.raises(StoreError, match="newer version of scrapy-rep; set REP_STORE to"):
+    with pytest.raises(StoreError, match=f"{age} version of scrapy-rep; set REP_STORE to"):
         await store.get(ORIGIN)
-    with pytest.raises(StoreError, match="written by a newer version"):
+    with pytest.raises(StoreError, match=f"written by {age} version"):
         await store.put(available())
     await store.close()
     assert path.read_bytes() == before
@@ -157,13 +133,13 @@ def make_garbage(path):
 
 
 def make_cut(path):
-    make_databases.make(path, len(STEPS))
+    make_databases.make(path)
     path.write_bytes(path.read_bytes()[:9_000])
 
 
 def make_overwritten(path):
     if not path.exists():
-        make_databases.make(path, len(STEPS))
+        make_databases.make(path)
     data = bytearray(path.read_bytes())
     data[4_096:] = os.urandom(len(data) - 4_096)
     path.write_bytes(data)
@@ -178,13 +154,13 @@ def make_foreign_by_id(path):
 
 
 def make_altered(path):
-    make_databases.make(path, len(STEPS))
+    make_databases.make(path)
     rows(path, "ALTER TABLE records RENAME COLUMN data TO body")
 
 
 def make_schema_without_utf_8(path):
     """Python then fails to decode the message of SQLite."""
-    make_databases.make(path, len(STEPS))
+    make_databases.make(path)
     path.write_bytes(path.read_bytes().replace(b"leasesleases", b"\xefeases\xefeases"))
 
 
@@ -394,7 +370,7 @@ async def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
 
 
 async def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
-    make_databases.make(path, len(STEPS))
+    make_databases.make(path)
     rows(path, "PRAGMA journal_mode = DELETE")
     store = sqlite(path, timeout=0.3)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
