@@ -99,32 +99,6 @@ def file_with(folder, rules):
 # By the rules.
 
 
-def test_rules_decide_of_what_is_known():
-    scene = Scene()
-    scene.knows(RULES)
-    decision = scene.known("/private?x")
-    assert decision[:3] == (ORIGIN, "/private?x", ("testbot",))
-    assert (decision.verdict.reason, decision.verdict.line) == (Reason.RULE, 2)
-    assert decision.entry is scene.cache.known_entry(ORIGIN)
-    assert decision.override is None
-    assert scene.known("/").verdict.allowed
-
-
-@pytest.mark.parametrize(
-    ("state", "allowed", "reason"),
-    [("all", True, Reason.UNAVAILABLE), ("none", False, Reason.UNREACHABLE)],
-)
-def test_a_state_without_rules_decides_too(state, allowed, reason):
-    scene = Scene()
-    scene.knows(state)
-    assert scene.known("/private").verdict[:2] == (allowed, reason)
-    scene.entries.clear()
-    scene.will_find(state)
-    request = page("/private")
-    found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
-    assert found.verdict[:2] == (allowed, reason)
-
-
 def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
     scene = Scene()
     decision = scene.known("/private")
@@ -300,29 +274,6 @@ def test_an_override_comes_before_all_that_is_known(tmp_path, policy, path, allo
     assert scene.network.fetched == []
 
 
-def test_a_file_goes_by_the_tokens_of_the_request(tmp_path):
-    path = file_with(tmp_path, RULES)
-    scene = Scene(override("file", path=path))
-    assert scene.known("/partner").verdict.allowed
-    decision = scene.known("/partner", headers={"User-Agent": "partner/2"})
-    assert not decision.verdict.allowed
-    assert decision.tokens == ("partner",)
-    assert decision.verdict.robotstxt_url == (tmp_path / "rules.txt").as_uri()
-    assert decision.verdict.with_origin(decision.origin) == decision.verdict
-
-
-def test_another_agent_goes_by_the_entry_with_its_tokens():
-    scene = Scene(override("agent", agent=["partner"]), ROBOTSTXT_USER_AGENT="testbot")
-    decision = scene.known("/partner")
-    assert decision.verdict is None
-    assert decision.tokens == ("partner",)
-    assert decision.override.policy == "agent"
-    scene.knows(RULES, ("partner",))
-    found = scene.known("/partner", headers={"User-Agent": "other/1"})
-    assert (found.verdict.allowed, found.override) == (False, decision.override)
-    assert scene.known("/private").verdict.allowed
-
-
 @pytest.mark.parametrize("policy", ["ignore", "disallow", "agent"])
 def test_an_override_decides_until_its_time_is_over(policy):
     until = datetime.fromtimestamp(MadeUpTime().wall + 10, timezone.utc)
@@ -340,16 +291,6 @@ def test_an_override_decides_until_its_time_is_over(policy):
     assert [entry.policy for entry in scene.overrides.expired] == [policy]
     assert scene.decider.needs_robotstxt(ORIGIN)
     assert scene.decider.override_of(ORIGIN) is None
-
-
-def test_the_tokens_that_count():
-    scene = Scene(override("agent", agent="partner"), override("ignore", "other.example"))
-    other, without = origin_of("http://other.example"), origin_of("http://none.example")
-    assert scene.decider.override_of(without) is None
-    assert scene.decider.tokens_of(page(), ORIGIN) == ("partner",)
-    assert scene.decider.tokens_of(page(), other) == ("testbot",)
-    assert scene.decider.override_of(other).policy == "ignore"
-    assert not scene.decider.needs_robotstxt(other)
 
 
 @pytest.mark.parametrize(

@@ -282,12 +282,6 @@ def test_unreachable_time_is_counted_between_tries(times, counted, opens):
     assert (after.grant, after.reason) == (Grant.ALL, Reason.UNREACHABLE_LONG)
 
 
-def test_unreachable_time_begins_anew_after_an_answer():
-    failed = [unreachable(START + n * DAY) for n in (0, 1, 5)]
-    record = ended_with(*failed[:2], available(START + 2 * DAY), failed[2])
-    assert (record.unreachable_for, record.unreachable_since) == (0.0, START + 5 * DAY)
-
-
 def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
     policy = Policy(unreachable_stale_after=0.0)
     on_route = [

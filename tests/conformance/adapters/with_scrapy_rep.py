@@ -1,7 +1,5 @@
 """The only file here that imports scrapy-rep."""
 
-from pipe import serve
-
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 
@@ -34,4 +32,7 @@ def more(robots, tokens, url):
     }
 
 
-serve(RobotsTxt.parse, allowed, more, package="scrapy-rep", takes_several=True)
+if __name__ == "__main__":
+    from pipe import serve
+
+    serve(RobotsTxt.parse, allowed, more, package="scrapy-rep", takes_several=True)
