@@ -8,12 +8,13 @@ import pytest
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
-from scrapy_rep import RobotsSitemapSpider, abort_disallowed
+from scrapy_rep import abort_disallowed
 from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, redirect, robots
 from tests.downloadermiddlewares.test_playwright import BrowserRequest
 from tests.extensions.evidence.evidence import lines as lines_of
+from tests.test_spiders import SitemapSpider
 from tests.waiting import until
 
 PASSWORD = "hush-hush"
@@ -94,14 +95,6 @@ class Renamed(Stored):
 
     def gone(self, response):
         pass
-
-
-class Sitemaps(RobotsSitemapSpider):
-    name = "sitemaps"
-
-    def __init__(self, requests=(), crawl=None, then=None, **kwargs):
-        super().__init__(**kwargs)
-        self.sitemap_urls = requests
 
 
 def with_password(site, path="/"):
@@ -237,7 +230,7 @@ async def test_no_line_about_sitemaps_has_a_password(web):
         with_password(site, "/robots.txt"),
         f"http://me:{PASSWORD}@a.example:99999/robots.txt",
     ]
-    result = await crawl(*urls, spidercls=Sitemaps)
+    result = await crawl(*urls, spidercls=SitemapSpider)
     assert_silent(told(result))
     messages = result.messages()
     where = site.url("/robots.txt")

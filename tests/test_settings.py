@@ -311,11 +311,15 @@ async def test_the_addon_takes_the_place_of_the_builtin():
     assert settings["ROBOTSTXT_PARSER"] == "scrapy_rep.RobotParser"
 
 
-@pytest.mark.parametrize("builtin", [BUILTIN, BuiltInMiddleware])
-async def test_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin):
-    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {builtin: 320}})
+@pytest.mark.parametrize(
+    ("builtin", "order", "behind"),
+    # It comes first among those of the same order.
+    [(BUILTIN, 320, 1), (BuiltInMiddleware, 320, 1), (BUILTIN, 300, -1)],
+)
+async def test_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin, order, behind):
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {builtin: order}})
     assert BuiltInMiddleware not in seen
-    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
+    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + behind
 
 
 class Records:
@@ -339,11 +343,6 @@ async def test_a_middleware_of_the_same_order_gets_no_disallowed_request(web, or
     )
     records = result.crawler.get_downloader_middleware(Records)
     assert [url for url in records.seen if not url.endswith("/robots.txt")] == [site.url("/public")]
-
-
-async def test_the_middleware_comes_first_among_scrapys_own_too():
-    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {BUILTIN: 300}})
-    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) - 1
 
 
 async def test_what_the_user_has_set_or_switched_off_stays():
@@ -440,12 +439,3 @@ async def test_our_parser_serves_the_builtin_middleware_too(web):
     settings = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser"}
     result = await crawl(site.url("/private"), site.url("/public"), settings=settings)
     assert result.fetched == [site.url("/public")]
-
-
-def test_the_package_tells_what_it_has():
-    assert {"Addon", "RobotParser", "RobotsTxtDisallowed", "RobotsTxtMiddleware"} <= set(
-        dir(scrapy_rep)
-    )
-    assert scrapy_rep.Addon is Addon
-    with pytest.raises(AttributeError, match="nothing"):
-        scrapy_rep.nothing  # noqa: B018 - looked up only

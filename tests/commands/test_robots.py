@@ -51,7 +51,7 @@ def test_help_has_no_headings_of_its_own(columns, monkeypatch):
 
 
 @pytest.mark.real_process
-def test_check_says_what_a_crawl_does(site, robots_command):
+def test_check_says_what_a_crawl_does(site, robots_command, tmp_path):
     run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
     where = site.url("/robots.txt")
     assert run.lines == [
@@ -61,9 +61,11 @@ def test_check_says_what_a_crawl_does(site, robots_command):
     ]
     assert (run.status, run.err) == (1, "")
     assert site.targets == []
+    # Outside a project nothing is left behind.
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_check_asks_by_another_name(site, robots_command):
+def test_check_and_explain_ask_by_another_name(site, robots_command):
     run = robots_command("check", "--agent", "mybot/1.0", "--json", site.url("/"))
     assert run.status == 1
     assert run.json == {
@@ -76,6 +78,11 @@ def test_check_asks_by_another_name(site, robots_command):
         **dict.fromkeys(("cause", "unreachable_since", "next_try")),
         "from_store": False,
     }
+    run = robots_command("explain", "--json", "--agent", "mybot", site.url("/a"))
+    assert run.status == 1
+    assert run.json["group"] == {"token": "mybot", "lines": [5]}
+    assert run.json["matching"] == [{"rule": "Disallow: /", "length": 1, "line": 6}]
+    assert run.json["robotstxt"]["from_store"] is False
 
 
 def test_check_tells_allowed_from_unknown(web, robots_command):
@@ -187,14 +194,6 @@ def test_explain_tells_until_when_nobody_knows(web, robots_command):
     robotstxt = robots_command("explain", "--json", site.url("/")).json["robotstxt"]
     assert (robotstxt["outcome"], robotstxt["status"]) == ("unreachable", 503)
     assert robotstxt["next_try"] > robotstxt["unreachable_since"] == robotstxt["at"]
-
-
-def test_explain_for_programs(site, robots_command):
-    run = robots_command("explain", "--json", "--agent", "mybot", site.url("/a"))
-    assert run.status == 1
-    assert run.json["group"] == {"token": "mybot", "lines": [5]}
-    assert run.json["matching"] == [{"rule": "Disallow: /", "length": 1, "line": 6}]
-    assert run.json["robotstxt"]["from_store"] is False
 
 
 def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp_path):
@@ -357,11 +356,6 @@ def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_co
     assert re.search(r", fetched (just now|\d+ \w+ ago)$", again)
     assert fresh.endswith(", fetched just now\n")
     assert len(site.robots_requests) == 2
-
-
-def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
-    assert robots_command("check", site.url("/private")).status == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_check_sees_other_spellings_as_a_crawl_does(site, robots_command, rules):

@@ -31,6 +31,8 @@ def test_the_root_exports_what_users_name_and_nothing_else():
     assert dir(scrapy_rep) == sorted(scrapy_rep.__all__)
     for name in scrapy_rep.__all__:
         assert getattr(scrapy_rep, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        scrapy_rep.nothing  # noqa: B018 - looked up only
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from scrapy import Request
-from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import HtmlResponse
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -13,6 +12,7 @@ from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import PAGE, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_modes import MODES
+from tests.downloadermiddlewares.test_robotstxt_fetch import Follows
 from tests.extensions.evidence.evidence import is_sound, lines, of, records
 from tests.waiting import until
 
@@ -20,17 +20,6 @@ RULES = "User-agent: *\nDisallow: /private\nAllow: /private/open\n"
 USAGE = "User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /no train-ai=n\n"
 SHA256 = hashlib.sha256(RULES.encode()).hexdigest()
 AS_SPIDERS_DO = {"handle_httpstatus_all": False}
-
-
-class Follows(HTTP11DownloadHandler):
-    """Follows redirects by itself, as browsers do."""
-
-    async def download_request(self, request):
-        response = await super().download_request(request)
-        if "Location" in response.headers:
-            url = response.urljoin(response.headers["Location"].decode())
-            response = await super().download_request(Request(url, headers=request.headers))
-        return response
 
 
 class Answers:

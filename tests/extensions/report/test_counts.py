@@ -95,16 +95,6 @@ def test_licenses_are_bounded(counts, monkeypatch):
     assert counted["results"] == [{"purpose": "search", "result": "unknown", "pages": 6}]
 
 
-def test_an_origin_that_recovers_has_both_times_and_the_cause(counts):
-    failed = Unreachable(Evidence(NOW, "u", 503))
-    down = Record(SiteFile.from_key("http://a"), failed, None, NOW, 0.0, 1, NOW + 9)
-    assert learn(counts, down).unreachable_until is None
-    row = learn(counts, available("http://a", b"", NOW + 4))
-    assert row.unreachable_since == "2001-09-09T01:46:40.000Z"
-    assert row.unreachable_until == "2001-09-09T01:46:44.000Z"
-    assert row.unreachable_cause == "status 503"
-
-
 def test_the_text_whose_rules_hold_is_told_with_its_own_time(counts, clock):
     copy = available("http://a", RULES).copy
     late = NOW + 40 * DAY
