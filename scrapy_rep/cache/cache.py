@@ -6,8 +6,6 @@ fetches of robots.txt ended, with the text) in the store. If the record has expi
 fetches robots.txt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple

@@ -7,8 +7,6 @@ An entry doesn't contain the text of robots.txt, which stays in the store. It on
 the product tokens that were needed so far. Rules for other tokens are added when they are needed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Logs the results of lookups: which sites are unreachable, and which are reachable again."""
 
-from __future__ import annotations
-
 import logging
 from typing import Final
 

@@ -6,8 +6,6 @@ the record. The other workers read the store again and again until the record is
 after some time, so that another worker gets it if the worker with the lease was killed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard

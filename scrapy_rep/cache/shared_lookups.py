@@ -6,8 +6,6 @@ that come before it has a result wait for the same lookup. After all of them hav
 written the record.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Determines whether hosts and addresses are private: loopback, private networks, link-local."""
 
-from __future__ import annotations
-
 import socket
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final

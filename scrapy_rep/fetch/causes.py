@@ -1,7 +1,5 @@
 """Texts for the causes of failed fetches, from an exception and the exceptions that caused it."""
 
-from __future__ import annotations
-
 import errno
 import re
 from typing import Final

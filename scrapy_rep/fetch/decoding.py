@@ -3,8 +3,6 @@
 A small body that inflates to gigabytes (a "gzip bomb") needs no more memory than the limit.
 """
 
-from __future__ import annotations
-
 import zlib
 from typing import Final
 

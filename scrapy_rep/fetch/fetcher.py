@@ -6,8 +6,6 @@ so with robots.txt: meta keys disable most of them, and ``RobotsTxtFetchMiddlewa
 closest to the downloader, removes what the others have changed.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Coroutine

@@ -5,8 +5,6 @@ refusals and errors of their own. Such a response doesn't mean that the origin h
 (SPEC F-5), nor that it is unreachable (SPEC F-8). It is represented by an ``Obstacle``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Redirects of robots.txt and tdmrep.json: their targets, and which ones are not followed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 from time import time

@@ -4,8 +4,6 @@
 response. ``Received`` is the exception that carries the response past the other middlewares.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Final
 

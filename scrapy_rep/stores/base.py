@@ -7,8 +7,6 @@ host is the right to send the next request to it, so that all workers together k
 its pauses.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from typing import Final, NamedTuple, Protocol
 

@@ -8,8 +8,6 @@ store are written to it. Reading and writing are guarded separately, because a f
 can be read, but not written.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The store in the memory of this process, for the time of a crawl."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from time import monotonic

@@ -6,8 +6,6 @@ at the same time are sent in one pipeline. A key of another type than ours was w
 program, and is not used: each worker then acts without that lease.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ redis-py only reads URLs of a single server. For a cluster and for sentinels the
 that other libraries use: ``redis+cluster://host,host`` and ``redis+sentinel://host,host/service``.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 A new kind of store needs a row in ``_SCHEMES``, and a module in this package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import suppress

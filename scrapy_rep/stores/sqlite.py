@@ -7,8 +7,6 @@ call. Old records are deleted after a transaction, every few minutes or after ma
 process is killed, only its current transaction is lost.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress

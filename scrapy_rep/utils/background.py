@@ -1,7 +1,5 @@
 """Background tasks: a crawl waits for them only before it ends."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from typing import Any

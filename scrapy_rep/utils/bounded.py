@@ -1,7 +1,5 @@
 """Containers of keys and values that do not grow without a limit."""
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator

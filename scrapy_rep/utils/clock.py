@@ -1,7 +1,5 @@
 """The clock and the timers of a crawl. Tests replace them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic, time

@@ -1,7 +1,5 @@
 """Threads, pauses and time limits. They work with every reactor, and without a reactor."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable

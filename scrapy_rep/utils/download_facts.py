@@ -1,7 +1,5 @@
 """Downloads in Scrapy: the handler of a scheme, time limits, and the host of a request."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any, Final, NamedTuple
 

@@ -3,8 +3,6 @@
 Their attributes are private, and another version of Scrapy may lack some of them.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """The loggers of scrapy-rep: what repeats is logged ten times, then at DEBUG level."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 A part is stored in the crawler, and found by its class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet

@@ -5,8 +5,6 @@ lack some attributes: RobotsAwarePriorityQueue is used only if ``describe_missin
 none. ``has_only_downloads_with`` needs them. All other functions of this module work without them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress

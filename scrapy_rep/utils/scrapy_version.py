@@ -1,7 +1,5 @@
 """Checks that the installed version of Scrapy is not too old."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import scrapy

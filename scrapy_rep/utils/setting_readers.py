@@ -3,8 +3,6 @@
 The value may be a string, as from the command line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """All SQLite files of scrapy-rep: how they are opened, and the errors if one can't be used."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

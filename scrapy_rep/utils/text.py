@@ -1,7 +1,5 @@
 """URLs, numbers and texts of sites for messages: without credentials and control characters."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timezone
 from typing import Final
