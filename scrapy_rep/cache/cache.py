@@ -68,7 +68,8 @@ class Cache:
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
     called and awaited with each robots.txt that is new in memory, and the request that waited.
-    If the crawl is closing, lookups raise CrawlClosingError.
+    If the crawl is closing, lookups raise CrawlClosingError. Entries of another crawl whose origin
+    was unreachable are removed.
     """
 
     def __init__(
@@ -129,7 +130,8 @@ class Cache:
 
         ``entry`` has the rules in the robots.txt of ``origin``. If these disallow tdmrep.json, the
         file is not fetched, and what it reserves is unknown. It is also unknown, until the next
-        try, if the file is unreachable. ``entry`` keeps the validity of the tdmrep.json.
+        try, if the file is unreachable. ``entry`` keeps the validity of the tdmrep.json. An ``ftp``
+        origin, or None for a URL without one, has no tdmrep.json.
         """
         if origin is None or origin.scheme == "ftp":
             return _NO_TDMREP
@@ -152,7 +154,7 @@ class Cache:
         return origin in self._route_failures
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
-        """Look up ``origin`` for ``page``; return its entry, with the rules for ``tokens``."""
+        """Look up ``origin``, even if in memory; return its entry with the rules for ``tokens``."""
         return self._with_rules(origin, tokens, await self._lookups.result(origin, tokens, page))
 
     def start_lookup(
@@ -254,6 +256,7 @@ class Cache:
     async def _look_up_tdmrep(
         self, origin: Origin, _: Tokens, page: Request, permit: Permit | None
     ) -> TdmRules:
+        """Put the tdmrep.json of ``origin`` in memory; return its rules. Errors are raised."""
         record = await self._records.find(SiteFile(origin, TDMREP_PATH), page, permit)
         entry = TdmEntry(record, self._policy.access(record, self._time()))
         self._tdmrep.put(origin, entry, entry.rules.nbytes)

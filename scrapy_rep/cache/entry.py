@@ -37,7 +37,7 @@ User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
 class Validity:
-    """When a file is valid, in seconds since the epoch: longer for its first page."""
+    """Base class: when a file is valid, in seconds since the epoch; longer for its first page."""
 
     __slots__ = ("end", "start", "unused")
 
@@ -134,7 +134,10 @@ class Entry(Validity):
     def add_rules(
         self, tokens: Tokens, robots: RobotsTxt, terms: Mapping[str, Any] | None = None
     ) -> None:
-        """Add the rules, the ``terms`` and the usage preferences of ``robots`` for ``tokens``."""
+        """Add the rules, the ``terms`` and the usage preferences of ``robots`` for ``tokens``.
+
+        Above 128 lists of tokens, the rules for the list that was added first are removed.
+        """
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]

@@ -139,7 +139,7 @@ class Records:
         return record is not None and not self.policy.is_due(record, now, self._began)
 
     def _report_stored(self, record: Record, page: Request) -> Record:
-        """Count, log and announce that ``record`` was found in the store; return it."""
+        """Count, log, announce and return a record from the store; forget the unstored one."""
         if record.file.is_robotstxt:
             self.count(stats.STORE_FOUND)
         self._unstored.discard(record.file)
@@ -148,6 +148,7 @@ class Records:
         return record
 
     def _newer_record(self, file: SiteFile, stored: Record | None) -> Record | None:
+        """Return the newer one of ``stored`` and the unstored record of ``file``, if any."""
         unstored = self._unstored.get(file)
         if unstored is None or (
             stored is not None and unstored.last.evidence.at < stored.last.evidence.at
@@ -165,7 +166,10 @@ class Records:
     async def _claim(
         self, file: SiteFile, holder: str, *, if_new: bool = False
     ) -> tuple[bool, RecordAndLease]:
-        """Claim the lease of ``file``; return if ``holder`` has it, or the store has failed."""
+        """Claim the lease of ``file``; return if ``holder`` has it, or the store has failed.
+
+        Also return what the store has. If the call is cancelled, the lease is released.
+        """
         key, seconds = file.key, self.lease
         try:
             found = await self.store.claim(key, holder, seconds, if_new=if_new)
@@ -179,7 +183,10 @@ class Records:
         return found.holder == holder, found
 
     def _keep(self, record: Record, holder: str) -> bool:
-        """Keep a record that was fetched; return whether ``store_fetched`` will store it."""
+        """Keep a record that was fetched; return whether ``store_fetched`` will store it.
+
+        If its outcome is valid for another origin, too, it is stored for that in the background.
+        """
         if not record.of_origin:
             # The record is not stored, because the fetch of another worker may succeed. The last
             # good copy remains in the store, and isn't needed in memory.
@@ -218,6 +225,7 @@ class Records:
                 del self._being_stored[file]
 
     async def _put_in_store(self, record: Record, holder: str | None = None) -> None:
+        """Store ``record``. An error is logged, and not raised."""
         try:
             await self.store.put(record, holder)
         except StoreError as error:

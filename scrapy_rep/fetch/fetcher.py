@@ -157,7 +157,7 @@ class Fetcher:
         return seconds
 
     async def _follow_redirects(self, chain: Chain, page: Request) -> Outcome:
-        """Return the outcome also after an error; only CancelledError is raised."""
+        """Send the requests of ``chain``; return the outcome. Only CancelledError is raised."""
         while True:
             try:
                 answer = await self._download(chain, page)
@@ -186,7 +186,7 @@ class Fetcher:
             chain.follow(location)
 
     async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
-        """Return the verdict on ``location``, the target of a redirect; None if it isn't known."""
+        """Return the verdict on ``location``, a redirect's target; None if not known in time."""
         hop = Request(location, headers=_user_agent_of(page))
         # The rules may have to be read in a store. If it hangs, half of the time that is left
         # remains for the site.
@@ -214,7 +214,7 @@ class Fetcher:
         return Unavailable(chain.evidence(answer, error=error))
 
     def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:
-        """Return the text that a browser has wrapped in HTML; warn of all other HTML pages."""
+        """Return ``outcome``, its text without the HTML of a browser; warn of other HTML pages."""
         text = unwrap(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
             logger.debug(

@@ -230,7 +230,10 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:
-    """Return ``name: value`` of a header by which a service or proxy reports an error, or None."""
+    """Return ``name: value`` of a header by which a service or proxy reports an error, or None.
+
+    Headers of proxies are read only if the response is ``proxied`` and its URL is ``http``.
+    """
     header = _first_header(response, _SERVICE_ERRORS)
     # Proxies can't add headers inside an https tunnel: there, all headers come from the origin.
     if header is None and proxied and response.url.startswith("http:"):

@@ -60,7 +60,10 @@ class Chain:
         return not self.hops or origin_of(self.url) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
-        """Return whether to follow a redirect to a URL with this verdict; None means unknown."""
+        """Return whether to follow a redirect to a URL with this verdict; None means unknown.
+
+        Redirects of robots.txt to an unknown URL are followed, those of tdmrep.json are not.
+        """
         if not self.file.is_robotstxt:
             # tdmrep.json is like a page: the rules must allow it.
             return verdict is not None and verdict.allowed

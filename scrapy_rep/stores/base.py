@@ -43,6 +43,7 @@ class Lease(NamedTuple):
     holder: str
     """The name under which the worker has claimed the lease."""
     left: float
+    """Seconds until it ends."""
 
 
 class RecordAndLease(NamedTuple):

@@ -145,6 +145,7 @@ class GuardedStore:
         return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
+        """Store ``record``. After failures, the first success also stores those kept in memory."""
         key = record.file.key
         # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record
@@ -192,10 +193,11 @@ class GuardedStore:
         return found if being_written is None else found._replace(record=being_written)
 
     async def _copy_fallback_to_store(self) -> None:
-        """Write the records of the fallback store to the store, unless the store has newer ones.
+        """Move the records of the fallback store to the store, unless the store has newer ones.
 
         Each record is compared and written under its lease: without the lease, another worker could
-        store a newer record between the comparison and the write, which would overwrite it.
+        store a newer record between the comparison and the write, which would overwrite it. It ends
+        at the first call of the store that fails.
         """
         async for key in self._fallback.scan_keys():
             holder = self._failed_claims.get(key) or self._holder
@@ -227,7 +229,7 @@ class GuardedStore:
     async def _try_call(
         self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]
     ) -> T | None:
-        """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it."""
+        """Return the result of a call; None if it fails (logged), or ``breaker`` forbids it."""
         if not breaker.allow_call():
             return None
         try:

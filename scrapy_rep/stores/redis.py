@@ -239,6 +239,7 @@ class RedisStore:
             return read(replies)
 
     def _queue_release(self, key: str, holder: str, pipeline: Any) -> Any:
+        """Add the commands that release a lease to ``pipeline``; return what reads the replies."""
         pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", key), holder)
         if holder == PAUSE:
             pipeline.zrem(self._pauses, key)
@@ -260,7 +261,10 @@ class RedisStore:
         return None
 
     def _lease(self, key: str, holder: Any, left: Any) -> Lease | None:
-        """Return the lease of ``key``; None if there is none, or another program has written it."""
+        """Return the lease of ``key``; None if there is none, or another program has written it.
+
+        ``left`` is in milliseconds. If a reply is another error of Redis, it is raised.
+        """
         if self._is_foreign(self._key("lease", key), holder):
             return None
         _raise_first_error([holder, left])

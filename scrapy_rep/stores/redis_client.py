@@ -86,7 +86,10 @@ class Connector:
             self._client.connection_pool.disconnect()
 
     def message_of(self, error: BaseException) -> str:
-        """Return the message of ``error``, with credentials of the URI replaced by ``***``."""
+        """Return the message of ``error``, with credentials of the URI replaced by ``***``.
+
+        For a server that is a read-only replica, return what to set instead.
+        """
         if isinstance(error, ReadOnlyError):
             return (
                 "it is a read-only replica: REP_STORE must name the primary, or the sentinels "
@@ -98,6 +101,7 @@ class Connector:
         return message
 
     def _client_of(self, options: dict[str, Any]) -> Any:
+        """Return the client of a single server, or of the primary of the sentinels."""
         # One retry, because the server may have closed an idle connection, or another server may
         # have become the primary of the sentinels.
         retry = Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
@@ -123,7 +127,7 @@ class Connector:
         """Return ``options`` without the address of a server, and with ``ssl`` if TLS is used.
 
         redis-py represents TLS in a URL by ``connection_class``, which clients with several hosts
-        don't accept.
+        don't accept. It is also removed from ``options`` itself.
         """
         tls = {"ssl": True} if options.pop("connection_class", None) is not None else {}
         place = ("host", "port", "db", "path")

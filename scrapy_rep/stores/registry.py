@@ -90,7 +90,7 @@ def is_store(uri: str) -> bool:
 
 
 def check_uri(uri: str) -> None:
-    """Raise NotTakenError, with the valid forms, if ``uri`` is not a valid REP_STORE."""
+    """Raise NotTakenError if ``uri`` is not valid, with the valid forms and what may be meant."""
     if is_store(uri):
         return
     scheme, colon, rest = uri.partition(":")
@@ -143,7 +143,7 @@ def _scheme(uri: str) -> str:
 
 
 def _file_of(uri: str) -> Path:
-    # A relative path is relative to the project's data directory (``.scrapy``).
+    """Return the path in ``uri``; a relative one is in the data directory (``.scrapy``)."""
     path = uri.partition(":///")[2]
     try:
         return Path(data_path(path)).absolute()
@@ -164,10 +164,11 @@ def _has_host(uri: str) -> bool:
 
 
 def _has_valid_hosts(uri: str) -> bool:
+    """Return True, also if redis-py is missing, which make_store reports; or raise ValueError."""
     try:
         from scrapy_rep.stores.redis_client import parts_of
     except ImportError:
-        return True  # make_store reports that redis-py is missing
+        return True
     return bool(parts_of(uri))
 
 

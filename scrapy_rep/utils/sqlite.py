@@ -81,9 +81,9 @@ def open_file(
     newest ones may be lost, but the file is not damaged.
 
     ``timeout`` is in seconds, for other processes that have locked the file. If ``exclusive``, no
-    other process can use the file until the connection is closed. ``prepare`` is called in the
-    transaction that makes the schema, so that the file is not changed if it fails. Raises FileError
-    if the file can't be used.
+    other process can use the file until the connection is closed. ``prepare`` is called each time,
+    in the transaction that makes a missing schema: if it fails, the file is not changed. Raises
+    FileError if the file can't be used.
     """
     with file_errors():
         connection = sqlite3.connect(
