@@ -55,7 +55,8 @@ class Tally:
     def add(self, key: Hashable, text: Callable[[], str], *, changes: bool = True) -> bool:
         """Count a request; return whether it is the first one with its key.
 
-        ``text`` returns the text of the key, which ``changes`` from one request to the next.
+        ``text`` returns the text of the key, which ``changes`` from one request to the next. Above
+        _MAX_KEYS keys, a request with a new key only counts in the total: then return False.
         """
         self.total += 1
         count = self._counts.get(key, 0)
@@ -119,8 +120,9 @@ class Drops:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
         The verdict is written to its meta. The first drop of each cause is logged at INFO, other
-        drops at DEBUG. In a dry run, the request is sent, and the log shows that it would be
-        dropped. If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
+        drops at DEBUG. With REP_INTERACTIVE, a hint is written to standard error. In a dry run, the
+        request is sent, with neither verdict nor hint, and the log shows that it would be dropped.
+        If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
         preferences are the reason, ``usage`` is the judgement about them.
         """
         total, by_reason = _DRY_RUN_COUNTS if self._dry_run else _COUNTS
@@ -148,7 +150,10 @@ class Drops:
         )
 
     def log_summary(self) -> None:
-        """Log the number of requests dropped with the main causes, and of what else was obeyed."""
+        """Log the number of requests dropped with the main causes, and of what else was obeyed.
+
+        In a dry run the causes are not logged here.
+        """
         if self._links.total:
             self._logger.info(_LINKS_IGNORED, self._links.total)
         for message, stat in _SUMMARIES.items():

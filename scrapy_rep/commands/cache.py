@@ -132,7 +132,8 @@ class _Actions:
         """Fetch ``file`` as a crawl does, store the record, and print the changes.
 
         It is fetched even if its record in the store is valid. The record is not stored if the
-        fetch failed on the route, for example at a proxy.
+        fetch failed on the route, for example at a proxy. A tdmrep.json that the rules disallow is
+        not fetched.
         """
         robots = robots_of(self._crawler)
         if not file.is_robotstxt:
@@ -225,6 +226,7 @@ CACHE: Final = Subcommand(
 
 
 def _file_of(text: str) -> SiteFile:
+    """Return the file that an argument means: tdmrep.json by its URL, else robots.txt."""
     try:
         origin, path = split_url(text)
     except ValueError as error:

@@ -41,7 +41,7 @@ class _Result(NamedTuple):
 
 
 def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Return the highest exit status among those of the URLs."""
+    """Print the verdicts on the URLs; return the highest exit status among theirs."""
     if opts.file == opts.urls_from == "-":
         raise usage_error("rules and URLs can't both come from standard input")
     if opts.urls_from:

@@ -33,7 +33,7 @@ _SOURCES = {
 
 
 def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
-    """Return the exit status for the last decision; EXIT_UNKNOWN if a file is damaged."""
+    """Print the decisions; return the status for the last, EXIT_UNKNOWN if a file is damaged."""
     url = only_argument(args, "evidence takes one URL")
     if not opts.evidence:
         raise usage_error("evidence requires --in PATH")

@@ -28,6 +28,7 @@ _WIDTH: Final = 56
 
 
 def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
+    """Print the lines and findings; return EXIT_UNKNOWN if robots.txt is unreachable."""
     source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)

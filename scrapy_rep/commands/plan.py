@@ -102,7 +102,7 @@ def _urls_of(stream: BinaryIO) -> Iterator[str]:
 
 
 def _number_of_urls(path: str | None) -> int | None:
-    """Return the number of URLs in a regular file, if a terminal shows the progress; else None."""
+    """Return the number of URLs in a file: 0 without one, None if no bar can be shown of it."""
     if path is None:
         return 0
     if path == "-" or not sys.stderr.isatty() or not Path(path).is_file():

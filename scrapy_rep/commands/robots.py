@@ -82,7 +82,7 @@ class Command(ScrapyCommand):
             )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Set the settings for the crawl of the command, according to its options."""
+        """Set the settings for the crawl of the command. Raises UsageError for an invalid one."""
         settings = self.settings
         if settings is None:
             raise UsageError

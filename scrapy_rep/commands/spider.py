@@ -64,7 +64,8 @@ class CoroutineRunner:
         """Run a crawl in which ``function`` is awaited; return the result of ``function``.
 
         Raises its BrokenPipeError or UsageError, UsageError if the file of an override can't be
-        read, and CrawlClosingError if the crawl ends before there is a result.
+        read, and CrawlClosingError if the crawl ends before there is a result. It can be called
+        once: a reactor is not started again.
         """
         try:
             Overrides(self.options.overrides, time)
@@ -83,7 +84,8 @@ class CoroutineRunner:
     def decider_of_file(self, body: bytes, name: str) -> Callable[[str], tuple[Verdict, Decision]]:
         """Return a function that decides on a URL by the robots.txt ``body``. No crawl is run.
 
-        It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file.
+        It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file, the
+        ``robotstxt_url`` of verdicts. REP_OVERRIDES doesn't apply.
         """
         crawler = self._process.create_crawler(CommandSpider)
         tokens = ProductTokens.of_crawl(crawler, self.options).default()

@@ -79,7 +79,8 @@ class Decider:
         """Return the decision on ``request``; None if no robots.txt can apply to its URL.
 
         Doesn't wait: if robots.txt, or a tdmrep.json that is needed, is not in memory, the decision
-        has no verdict. Raises ValueError if the meta of ``request`` has unknown purposes.
+        has no verdict. A URL without a clear origin is disallowed. ``dont_obey_robotstxt`` doesn't
+        matter. Raises ValueError if the meta of ``request`` has unknown purposes.
         """
         url = request.url
         try:

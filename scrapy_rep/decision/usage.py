@@ -118,7 +118,7 @@ def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def replace_judgement(hop: Request, request: Request) -> None:
-    """Replace the judgement in the meta of ``request`` by that of its redirect, if that has one."""
+    """Replace the judgement in the meta of ``request`` by that of its redirect, or remove it."""
     values = stored_judgement(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:

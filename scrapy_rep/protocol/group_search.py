@@ -98,6 +98,7 @@ class Contents:
     def _numbered(
         self, lines: re.Pattern[bytes], span: Span
     ) -> Iterator[tuple[int, re.Match[bytes]]]:
+        """Yield the matches of ``lines`` in a span, each with the number of its line."""
         number, counted = span.number - 1, span.start - 1
         for line in lines.finditer(self.text, counted, span.stop - 1):
             number += self.text.count(b"\n", counted, line.start() + 1)

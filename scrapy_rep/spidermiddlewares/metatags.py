@@ -37,7 +37,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         self._tokens = ProductTokens.of_crawl(crawler, self._options)
 
     def process_spider_input(self, response: Response) -> None:
-        """Write the tags of the page to ``response.meta`` before its callback is called."""
+        """Write the tags of the page to its meta; none if that has ``dont_obey_robotstxt``."""
         request = response.request
         if request is None:
             return

@@ -24,7 +24,7 @@ _logged: Final[WeakSet[Response]] = WeakSet()
 
 
 class PageMiddleware(BaseSpiderMiddleware):
-    """Reads the meta elements of pages, and drops or marks their items."""
+    """Base class: reads the meta elements of pages, and drops or marks items for its subclasses."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)

@@ -147,12 +147,13 @@ class RobotsEvidence:
     def _robotstxt_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value]
     ) -> None:
-        # Preferences from other places are in the line about the page or the dropped request.
+        """Write a line if the response has preferences; all others are in lines about requests."""
         if any(statement.place in _AFTER for statement in usage.statements):
             url = without_credentials(request.url)
             self._write_line("usage", {"url": url, "usage": as_dict(usage, results)})
 
     def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
+        """Keep the decision; if it is on a redirect that the handler has followed, write a line."""
         self._pending[request] = pending = _Pending(verdict, decision)
         if self._hops and request in self._hops and (verdict.allowed or self._dry_run):
             pending.is_told = True
@@ -186,9 +187,9 @@ class RobotsEvidence:
         self._write(kind, request, pending, "download", status)
 
     def _response_received(self, request: Request, response: Response) -> None:
+        """Write a line if no request was sent, as the response is that of a cache or the like."""
         pending = self._pending.pop(request, None)
         if pending is None or not pending.is_told:
-            # No request was sent: the response is that of another component, such as a cache.
             source = "cache" if "cached" in response.flags else "component"
             self._write("page", request, pending or _Pending(), source, response.status)
 
@@ -255,7 +256,8 @@ class RobotsEvidence:
     ) -> None:
         """Write a line about ``request``, after its robots.txt was read from the store.
 
-        It is not in ``_files`` if another crawl of this process has looked it up, or after many.
+        It is not in ``_files`` if another crawl of this process has looked it up, or after many. If
+        the store no longer has the text that decided, the line is written without it.
         """
         try:
             record = await Robots.of(self._crawler).record(request)
@@ -263,7 +265,7 @@ class RobotsEvidence:
             self._logger.exception("Error while asking by which robots.txt it was decided")
             record = None
         if record is None or not entry.is_from(self._policy.access(record, at)):
-            self._writing.put(Line(values))  # the store no longer has the text that decided
+            self._writing.put(Line(values))
             return
         key = record.file.url, entry.fingerprint
         if (file := self._files.get(key)) is None:

@@ -67,6 +67,7 @@ class RobotsReport:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
+        """Reserve a path, and connect ``spider_closed``."""
         wanted, self._path = self._path, claim(self._path)
         if self._path != wanted:
             self._logger.warning(

@@ -87,7 +87,7 @@ class RuleList:
         return self.patterns.split("\n"), self._words, values
 
     def decide(self, target: str) -> tuple[str, int, bytes | None] | None:
-        """Return pattern, word and value, None if equal to the pattern, of the deciding rule."""
+        """Return pattern, word, value (None if equal) of the rule that decides; None if none."""
         patterns = self.patterns.split("\n")
         # A pattern that ends with $ is the beginning of the one target that it matches, and $.
         matching = set(filter((target + "$").startswith, patterns))
