@@ -157,6 +157,7 @@ class Records:
         return unstored
 
     async def _get_from_store(self, file: SiteFile) -> RecordAndLease:
+        """Return what the store has of ``file``: nothing after an error, which is logged."""
         try:
             return await self.store.get(file.key)
         except StoreError as error:

@@ -153,7 +153,8 @@ class _Plan:
         await self._wait_until_counted()
         if self._opts.sitemaps:
             sitemaps, origins = Sitemaps(self._crawler, self._warn), iter(list(self._origins))
-            await gather(self._read(sitemaps, origins) for _ in range(_SITEMAPS_AT_A_TIME))
+            reading = (self._add_sitemaps(sitemaps, origins) for _ in range(_SITEMAPS_AT_A_TIME))
+            await gather(reading)
             await self._wait_until_counted()
 
     async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
@@ -240,7 +241,7 @@ class _Plan:
             delay, delay_from = asked, asked_by
         forecast.add(decision, slot, delay, delay_from)
 
-    async def _read(self, sitemaps: Sitemaps, origins: Iterator[Origin]) -> None:
+    async def _add_sitemaps(self, sitemaps: Sitemaps, origins: Iterator[Origin]) -> None:
         """Count the URLs in the sitemaps of ``origins``, an iterator that other tasks read, too."""
         for origin in origins:
             if named := await self._robots.sitemaps(origin.robotstxt_url):

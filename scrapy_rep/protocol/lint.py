@@ -133,7 +133,7 @@ class _Linter:
         lines = list(lex(body))
         for line in lines:
             self._lint.readings.append(
-                Reading(line.number, as_text(raws[line.number - 1]), self._read(line))
+                Reading(line.number, as_text(raws[line.number - 1]), self._read_line(line))
             )
         for group in RobotsTxt.parse(body).groups:
             self._add_never_wins(group.rules)
@@ -147,7 +147,7 @@ class _Linter:
         text = f"{detail}: {CODES[code]}" if detail else CODES[code]
         self._lint.findings.append(Finding(line, code, text))
 
-    def _read(self, line: Line) -> str:
+    def _read_line(self, line: Line) -> str:
         if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
             # The lexer reads any two words as a field without a colon. An unknown one is just text.
             return self._read_invalid(line)
