@@ -149,6 +149,7 @@ class BackOff(Reason):
             paused.next_to_leave = self._clock.monotonic() + _CHECK_INTERVAL
 
     def sent(self, ask: Ask) -> float:
+        """Make the request the probe if its host has a pause; return the seconds of its lease."""
         paused = self.hosts.get(ask.host)
         if paused is None:
             return 0.0
@@ -169,7 +170,7 @@ class BackOff(Reason):
     def ended(
         self, host: str, request: Request, sent_at: float, response: Response | None
     ) -> float:
-        """Return the seconds of a pause that begins, or is extended; else 0."""
+        """Return the seconds of a pause that begins, or is extended; else 0. An answer ends it."""
         paused = self.hosts.get(host)
         if response is None or not _is_of_site(response, request):
             if paused is None or paused.probe is not request:

@@ -156,6 +156,7 @@ class CrawlDelay(Reason):
         return Hold(self, until)
 
     def take(self, ask: Ask) -> None:
+        """Let the next request to the host leave only after the delay, or that of its slot."""
         if _delay_of(ask):
             host = self._update_host(ask)
             # What the download slot keeps back should wait in the scheduler, too.

@@ -70,7 +70,7 @@ class Ask:
 
 
 class Reason:
-    """A reason why requests have to wait.
+    """Base class: a reason why requests have to wait.
 
     ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is
     called. When it is about to be sent, ``hold`` is called once more, then ``sent`` and ``ended``.

@@ -125,7 +125,7 @@ def decided(result: dict[str, Any]) -> int:
 
 
 def excess(result: dict[str, Any], name: str, limit: float) -> str | None:
-    """Return a message if ``result`` exceeds a limit of --fail-if."""
+    """Return a message if ``result`` exceeds a limit of --fail-if, else None."""
     if name == "hours":
         hours = result["seconds"] / _HOUR
         return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None

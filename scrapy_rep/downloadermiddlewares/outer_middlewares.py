@@ -48,6 +48,8 @@ _CHANGED: Final = "another middleware has changed its URL"
 
 
 class _Guard:
+    """Base class of both middlewares."""
+
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured

@@ -115,6 +115,8 @@ class Subresources:
         return aborts and not self._dry_run
 
     def _look_up(self, request: Request, origin: Origin) -> None:
+        """Begin a lookup, if there is room for it now and the crawl isn't closing."""
+
         def done(entry: Entry | None, error: Exception) -> None:
             if entry is None:
                 log_error(self._crawler, origin, error)

@@ -252,7 +252,7 @@ class RobotsTxtMiddleware:
                 return decision, situation
 
     async def _put_off(self, request: Request, note: Note) -> Request:
-        """Give ``request`` back, with a priority after those of requests of known origins."""
+        """Give ``request`` back with a lower priority; after a pause if it was put off before."""
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
             await self._waiting.pause_before_return()
@@ -295,7 +295,7 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
-        """Log an error in scrapy-rep, and drop ``request``, as it may be disallowed."""
+        """Log an error in scrapy-rep, and drop ``request``; a dry run lets it pass."""
         self._logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "dropped" if self._dry_run is None else "sent, as this is a dry run",

@@ -283,7 +283,7 @@ class _Linter:
         return f"{word} {value}"
 
     def _add_never_wins(self, rules: tuple[Rule, ...]) -> None:
-        """Find rules that never decide: another rule that matches the same URLs has precedence."""
+        """Add findings about rules that never decide, as another rule for the same URLs does."""
         same: dict[str, list[Rule]] = {}
         for rule in rules:
             if rule.pattern.startswith(("/", "*")):

@@ -29,7 +29,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class HoldingQueue(Queue, Generic[K]):
-    """A queue whose keys wait: lanes, or origins in Redis.
+    """Base class: a queue whose keys wait, which are lanes, or origins in Redis.
 
     If the crawl doesn't obey robots.txt, there is no admission, and nothing waits.
     """
@@ -66,7 +66,7 @@ class HoldingQueue(Queue, Generic[K]):
         return self._admission is None or self._admission.lookups.has_room
 
     def _origin(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides on ``request``; None if there is none."""
+        """Return the origin whose robots.txt governs ``request``; None if none, or on an error."""
         if self._admission is None:
             return None
         try:
@@ -77,7 +77,7 @@ class HoldingQueue(Queue, Generic[K]):
             return None
 
     def _hold(self, origin: Origin | None, head: Callable[[], Request]) -> Hold | None:
-        """Return why the next request of ``origin``, which ``head`` returns, has to wait."""
+        """Let the next request of ``origin``, that of ``head``, leave; or return why it waits."""
         if origin is None or self._admission is None:
             return None
         return self._admission.admit(origin, head)

@@ -189,13 +189,13 @@ class Lanes:
         """Set the heap of ``lane``, which is empty although the lane has requests."""
 
     def pop_begins(self) -> None:
-        """Do what is due before a request is popped."""
+        """Do what is due before a request is popped: here nothing."""
 
     def request_popped(self, lane: Lane) -> None:
-        """Do what is due after a request of ``lane``, of which none waits, was popped."""
+        """Do what is due after a pop from ``lane``, of which no request waits: here nothing."""
 
     def give_up(self, lane: Lane) -> None:
-        """Leave the requests of ``lane``, which can't be read, on disk, and remove the lane."""
+        """Leave unreadable requests of ``lane`` on disk. The caller then removes the lane."""
 
     def _load(self) -> bool:
         """Load the next slots that are only on disk; return whether there was any. Here: none."""

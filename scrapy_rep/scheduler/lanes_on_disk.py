@@ -205,6 +205,7 @@ class LanesOnDisk(Lanes):
         self._give_up(lane.slot.name, lane.origin, lane.size)
 
     def _give_up(self, slot: str, origin: Origin | str | None, size: int) -> None:
+        """Count and log that ``size`` requests can't be read; their lane stays on disk then."""
         stats.count(self._crawler, stats.QUEUE_ERRORS)
         self._logger.error(
             "The requests of %s can't be read, and are left in JOBDIR: %d", slot, size
@@ -239,6 +240,7 @@ class LanesOnDisk(Lanes):
             self._is_through = False
 
     def _load(self) -> bool:
+        """Load the slots before the next one of the round; return whether there was any."""
         before = self._this_round[0] if self._this_round else None
         while self.on_disk and not self._is_through and self._may_load():
             if before is not None and self._reached is not None and before <= self._reached:

@@ -209,6 +209,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
                 yield origin, hold, lane.size
 
     def stop(self) -> int:
+        """Stop all timers; count the deferred requests in the stats, and return their number."""
         self._waiting.close()
         requests = sum(lane.size for lane in self._deferred)
         if requests:

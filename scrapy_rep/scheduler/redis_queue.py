@@ -146,7 +146,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
                 yield origin, hold, 1
 
     def stop(self) -> int:
-        """Stop all timers; return 0, as Redis keeps the deferred requests."""
+        """Tell Redis what has left, stop all timers; return 0: Redis keeps deferred requests."""
         self._settle()
         self._waiting.close()
         return 0

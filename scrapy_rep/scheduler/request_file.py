@@ -306,7 +306,7 @@ class RequestFile:
             return False
 
     def close(self) -> bool:
-        """Delete finished rows and close the file; return whether any rows are left."""
+        """Delete finished rows and close the file; return whether rows are left, or may be."""
         with closing(self._connection):
             with suppress(sqlite3.Error):
                 self.delete_finished()

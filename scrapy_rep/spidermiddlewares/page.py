@@ -62,7 +62,7 @@ class PageMiddleware(BaseSpiderMiddleware):
         return item if self._options.dry_run else None
 
     def _mark_item(self, item: Any, response: Response | None, field: str, value: Any) -> Any:
-        """Set a field of ``item``, if its class or dict has a field with this name; return it."""
+        """Set a field of ``item`` if it has one with this name; return it. Errors are logged."""
         # An error that is raised here would end the callback, and all that it has not yet yielded
         # would be lost.
         try:

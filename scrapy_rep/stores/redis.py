@@ -120,6 +120,7 @@ class RedisStore:
     async def claim(
         self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
     ) -> RecordAndLease:
+        """Claim as in ``Store``; a key of another program counts as the lease of ``holder``."""
         milliseconds = max(1, math.ceil(seconds * 1000))
 
         def claim(pipeline: Any) -> Any:

@@ -82,7 +82,7 @@ class Parts(ABC):
 
     @abstractmethod
     def find(self, url: str, damaged: set[Path]) -> Iterator[Found]:
-        """Yield the lines about ``url``, and add parts that are damaged to ``damaged``."""
+        """Yield the lines about ``url``; add damaged parts to ``damaged``. Raises OSError."""
 
     @abstractmethod
     def _part_path(self, number: int) -> Path:
