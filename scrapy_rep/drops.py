@@ -68,7 +68,7 @@ class Tally:
         return not count
 
     def table(self) -> str:
-        """Return the keys of most requests, a line for each, with a line break before them."""
+        """Return the keys of most requests, and the others together, each in a line of its own."""
         most = nlargest(_MAX_SHOWN, self._counts, key=self._counts.__getitem__)
         rows = [(self._counts[key], self._texts[key]) for key in most]
         others = self.total - sum(count for count, _ in rows)
@@ -166,7 +166,7 @@ class Drops:
     def _line(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
     ) -> tuple[str, ...]:
-        """Return the message of a log line, and its values."""
+        """Return the message of a log line, and its values. ``page`` is the URL with nofollow."""
         shown = printable_request(request)
         why = describe_decision(verdict, usage)
         if page is not None:

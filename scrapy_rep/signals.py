@@ -79,7 +79,7 @@ class Announcer:
     ) -> None:
         """Write ``verdict`` to the meta of ``request``, and send the signal of the verdict.
 
-        ``decision`` is the decision that contains the verdict.
+        ``decision`` has the verdict. Its robots.txt URL in the signal is that of ``origin``.
         """
         # The verdict is nearly always the same object as for the former request, because no rule
         # matches. Then its values are not made again.

@@ -28,7 +28,10 @@ has got a response that ends that time."""
 
 
 class HostLeases:
-    """Claims the leases of hosts for one worker."""
+    """The leases of hosts that one worker has, and the pauses that all workers share, in the store.
+
+    If the store fails, the worker acts as if it had the lease, and as if there were no pauses.
+    """
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store

@@ -95,10 +95,10 @@ class Wire:
             self._admission.ended(request, sent_at, response)
 
     async def enter(self, request: Request) -> None:
-        """Return when ``request`` may be sent; it must be sent at once.
+        """Return when ``request`` may be sent; it must be sent at once, and ``leave`` called then.
 
-        Raises GivenBackError if it goes back to the scheduler, and RobotsTxtDisallowed if it is
-        dropped.
+        Called if ``download`` could not be installed. Raises GivenBackError if the request goes
+        back to the scheduler, and RobotsTxtDisallowed if it is dropped.
         """
         await self._wait_until_admitted(request, self._read_pauses())
         request.meta.pop(TICKET_KEY, None)

@@ -41,7 +41,7 @@ _PLAIN_TARGET: Final = re.compile(f"{_SERVER}+{_TARGET}").fullmatch
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port of a URL in normalised form."""
+    """Scheme, host and port of a URL; ``origin_of`` returns it in normalised form."""
 
     scheme: str
     """``http``, ``https`` or ``ftp``."""

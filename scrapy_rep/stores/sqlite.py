@@ -194,7 +194,7 @@ class SQLiteStore:
         return await self._writer.call(discard)
 
     async def prune(self) -> int:
-        """Delete records that are too old, or too many; return the number of deleted records."""
+        """Delete records that are too old, or need too many bytes; return the number of records."""
         pruned = 0
         while True:
             step = await self._reader.call(lambda: self._writing.run(self._prune))

@@ -55,7 +55,7 @@ class OriginRow:
 
 @dataclass(slots=True)
 class RequestsRow:
-    """A number of requests with a sample of their URLs."""
+    """A number of requests, and some of their URLs; ``Counts`` fills it."""
 
     common: dict[str, Any] = field(default_factory=dict)
     """What the requests have in common, such as the rule that dropped them."""

@@ -33,7 +33,8 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     """Return the statements in the values of a TDMRep header or meta element.
 
     By the specification there is one value. Each of several values is a statement, so that the
-    restrictive one counts. Reservations that are too long to be read count as ``1``: reserved.
+    restrictive one counts. Values other than 0 and 1 are unknown. Reservations that are
+    too long to be read count as one ``1``: reserved.
     """
     if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
         return _statements(label, _RESERVED, values[0], place)
