@@ -56,10 +56,11 @@ _PROBE_LEASE: Final = 60.0
 _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took. A host
 that lets requests run into a timeout should not do so with one request after the other."""
-_READ_INTERVAL: Final = 0.1
-"""Seconds after which the pauses in the store are read again when a request is to be sent."""
-_READ_AGE_MAX: Final = 2 * _READ_INTERVAL
-"""Seconds after which a request waits for them to be read. In a busy crawl none has to wait."""
+_READ_AGE_MAX: Final = 0.1
+"""Seconds after which a request waits until the pauses in the store are read again."""
+_READ_INTERVAL: Final = _READ_AGE_MAX / 2
+"""Seconds after which the next request lets them be read, so that those of a busy crawl seldom have
+to wait."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000

@@ -65,7 +65,7 @@ def release(path: Path) -> None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a new file, then rename it to ``path``, which is unchanged after an error."""
-    new = path.with_name(f".{path.name}.{uuid4().hex}")
+    new = path.with_name(f".{uuid4().hex}")
     try:
         new.write_bytes(data)
         new.replace(path)

@@ -145,7 +145,7 @@ class SQLiteStore:
         def claim(connection: sqlite3.Connection) -> RecordAndLease:
             values = {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds}
             claimed = connection.execute(_CLAIM, {**values, "longer": longer, "if_new": if_new})
-            if if_new and claimed.rowcount > 0:
+            if if_new and not longer and claimed.rowcount > 0:
                 return RecordAndLease(None, Lease(holder, seconds))
             return self._record_and_lease(connection, key)
 

@@ -147,7 +147,8 @@ def test_the_turn_of_a_worker_whose_store_fails_is_its_own(worker, caplog):
     worker.store.claim = claim
     assert worker.sends(page(1)) is None
     assert worker.sends(page(2)) == (WAITS, 2 * DELAY)
-    assert caplog.messages == ["Error while claiming the lease of a.example"]
+    told = [text for text in caplog.messages if "lease" in text]
+    assert told == ["Error while claiming the lease of a.example"]
 
 
 # After a refusal.
@@ -261,7 +262,7 @@ def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker
 
 @pytest.mark.parametrize(
     ("age", "waits", "knows"),
-    [(0.05, False, False), (0.15, False, True), (0.25, True, True)],
+    [(0.04, False, False), (0.07, False, True), (0.15, True, True)],
 )
 def test_a_request_waits_for_pauses_in_the_store_only_if_they_were_read_long_ago(age, waits, knows):
     worker, other = pair()

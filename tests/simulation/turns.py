@@ -46,7 +46,7 @@ from tests.made_up_network import make_cache
 from tests.simulation.loop import SimulatedWorld
 
 ROUND_TRIP = 0.02
-READ_AGE_MAX = 0.2
+READ_AGE_MAX = 0.1
 """Seconds for which a worker need not know of a pause that another one has begun."""
 BUSY = 0.2
 """Seconds for which an event loop is busy at most."""

@@ -116,6 +116,12 @@ class Contract:
         assert held(await store.claim(ORIGIN, "b", 30)) == (available(), "b")
         assert held(await store.claim(ORIGIN, "c", 30, if_new=True)) == (available(), "b")
 
+    async def test_a_longer_claim_of_what_is_new_lasts_as_long_as_the_former(self, store):
+        await store.claim(ORIGIN, "a", 60)
+        longer = (await store.claim(ORIGIN, "b", 5, longer=True, if_new=True)).lease
+        assert longer.holder == "b"
+        assert longer.left == pytest.approx(60, abs=5)
+
     async def test_many_claims_at_once_find_their_own_records(self, store):
         known = [f"https://known-{number}.example" for number in range(600)]
         new = [f"https://new-{number}.example" for number in range(600)]

@@ -97,6 +97,14 @@ async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
     assert rows[failing.url("")]["would_drop"] == 0
 
 
+async def test_a_report_may_have_the_longest_file_name(web, tmp_path):
+    path = tmp_path / f"{'r' * 250}.json"
+    site = web.site(robots(RULES))
+    await crawl(site.url("/a"), settings={"REP_REPORT": path})
+    assert len(json.loads(path.read_text())["origins"]) == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
 async def test_a_site_that_recovered_says_why_it_was_unreachable(web, tmp_path, clock):
     path = tmp_path / "report.json"
     site = web.site(answer(503), robots(RULES))
