@@ -59,8 +59,8 @@ that lets requests run into a timeout should not do so with one request after th
 _READ_AGE_MAX: Final = 0.1
 """Seconds after which a request waits until the pauses in the store are read again."""
 _READ_INTERVAL: Final = _READ_AGE_MAX / 2
-"""Seconds after which the next request lets them be read, so that those of a busy crawl seldom have
-to wait."""
+"""Seconds after which a request starts a reading in the background. It does not wait for that, so
+requests of a busy crawl seldom wait at all."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000

@@ -97,7 +97,7 @@ class ExpiringDict(dict[K, V]):
         self._is_over = is_over
 
     def put(self, key: K, value: V) -> V:
-        """Set and return the value of ``key``. None that is not over is ever removed."""
+        """Set and return the value of ``key``. Only values that are over are removed."""
         if key not in self and len(self) >= self._search_at:
             for over in [name for name, each in self.items() if self._is_over(each)]:
                 del self[over]

@@ -127,7 +127,7 @@ def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
     from scrapy_rep.protocol.html import unwrap
-    from scrapy_rep.protocol.outcome import is_not_found_page
+    from scrapy_rep.protocol.soft404 import is_not_found_page
 
     text = data.decode("latin-1")
     assert 1 <= freshness_lifetime(text, text, ttl=1, ttl_min=1, ttl_max=2) <= 2

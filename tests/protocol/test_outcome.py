@@ -11,10 +11,10 @@ from scrapy_rep.protocol.outcome import (
     Kind,
     Unavailable,
     Unreachable,
-    is_not_found_page,
     kind_of,
     outcome_of,
 )
+from scrapy_rep.protocol.soft404 import is_not_found_page
 
 URL = "https://example.com/robots.txt"
 
