@@ -17,8 +17,6 @@ from scrapy_rep.utils.concurrency import as_completed, sleep
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import short, without_credentials
 
-logger: Final = LimitedLogger(__name__)
-
 _PAUSE: Final = 0.05
 """Minimum seconds to wait before robots.txt is looked up again, as a timer may end too early."""
 
@@ -60,11 +58,9 @@ class RobotsSitemapMixin:
         except (CrawlClosingError, CancelledError):
             pass  # Twisted's CancelledError is an Exception: the next clause would log it
         except Exception:
-            logger.exception(
-                "Error while looking for the sitemaps of %a",
-                without_credentials(url),
-                extra={"spider": self},
-            )
+            crawler = self.crawler  # type: ignore[attr-defined]
+            logger = LimitedLogger(__name__, crawler)
+            logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []
 
     async def sitemaps_of(self, url: str) -> list[str]:
@@ -74,8 +70,9 @@ class RobotsSitemapMixin:
         If REP_UNREACHABLE_ACTION is ``drop``, don't wait. Raises ValueError if the URL can't have a
         robots.txt, and CrawlClosingError if the crawl closes before robots.txt is known.
         """
-        robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
-        options = Options.of(self.crawler)  # type: ignore[attr-defined]
+        crawler = self.crawler  # type: ignore[attr-defined]
+        logger = LimitedLogger(__name__, crawler)
+        robots, options = Robots.of(crawler), Options.of(crawler)
         patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
         end = monotonic() + patience
@@ -93,12 +90,7 @@ class RobotsSitemapMixin:
                 found.append(absolute)
         if not found:
             known = robots.next_try(url) is None
-            logger.warning(
-                "No sitemaps: %s %s",
-                where,
-                "names none" if known else "is unreachable",
-                extra={"spider": self},
-            )
+            logger.warning("No sitemaps: %s %s", where, "names none" if known else "is unreachable")
         return found
 
 

@@ -31,8 +31,6 @@ from scrapy_rep.utils.log import LimitedLogger
 
 Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
-logger: Final = LimitedLogger(__name__)
-
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
 REP_MEMORY_MAX_BYTES."""
@@ -95,7 +93,7 @@ class Cache:
         self._parsed = parsed
         self._time = records.clock.time
         self._began = self._time()
-        self._spider = records.spider
+        self._logger = LimitedLogger(__name__, records.crawler)
         self._returns = 0
         self.limit: LookupLimit = records.limit
         self._lookups: SharedLookups[_LookupResult] = SharedLookups(
@@ -245,9 +243,7 @@ class Cache:
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
                 raise
-            logger.exception(
-                "Error while looking up robots.txt of %s", origin, extra={"spider": self._spider}
-            )
+            self._logger.exception("Error while looking up robots.txt of %s", origin)
             return _LookupResult(self._disallow_all(origin), None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         is_new = robots is not None and record.copy is record.last and not is_known
@@ -270,14 +266,13 @@ class Cache:
         self._records.count(stats.MEMORY_MISSES)
         self._returns += 1
         if self._returns == _MANY_RETURNS:
-            logger.info(
+            self._logger.info(
                 "The robots.txt rules of %d sites fill REP_MEMORY_MAX_BYTES (%d). Those used least "
                 "recently are removed, and read from REP_STORE again when they are needed: %d "
                 "times so far. Increase REP_MEMORY_MAX_BYTES to save that",
                 len(self._entries),
                 self._entries.max_bytes,
                 self._returns,
-                extra={"spider": self._spider},
             )
 
     async def _store_and_send_parsed(

@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from scrapy import Spider
+from scrapy.crawler import Crawler
 
 from scrapy_rep.protocol.fetch_policy import Access, Grant, Policy
 from scrapy_rep.protocol.outcome import Unreachable
@@ -12,8 +12,6 @@ from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, utc_time_text
-
-logger: Final = LimitedLogger(__name__)
 
 _DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s"
 _STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s"
@@ -32,11 +30,11 @@ _MEANWHILE: Final = {
 class LookupLog:
     """Logs the results of the lookups of a crawl."""
 
-    def __init__(self, policy: Policy, began: float, spider: Spider | None) -> None:
+    def __init__(self, policy: Policy, began: float, crawler: Crawler | None) -> None:
         """``began`` is the time at which the crawl began, in seconds since the epoch."""
         self._policy = policy
         self._began = began
-        self._extra = {"spider": spider}
+        self._logger = LimitedLogger(__name__, crawler)
         self._down: BoundedCache[SiteFile, float] = BoundedCache(max_entries=MAX_ENTRIES)
         """Files that were logged as unreachable, with the times since which they have been
         unreachable."""
@@ -46,7 +44,7 @@ class LookupLog:
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since):
-                logger.debug("%s: %s", record.file, _Answer(record))
+                self._logger.debug("%s: %s", record.file, _Answer(record))
             return
         if record.next_try is None:
             return
@@ -88,12 +86,12 @@ class LookupLog:
         if since is None:
             return False
         self._down.discard(record.file)
-        logger.info(_BACK, record.file, utc_time_text(since), _Answer(record), extra=self._extra)
+        self._logger.info(_BACK, record.file, utc_time_text(since), _Answer(record))
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
         """Log ``line``; above DEBUG, the file is also remembered as unreachable."""
-        logger.log(level, line, record.file, *what, extra=self._extra)
+        self._logger.log(level, line, record.file, *what)
         if level > logging.DEBUG and record.unreachable_since is not None:
             self._down.put(record.file, record.unreachable_since)
 

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
 
-from scrapy import Request, Spider
+from scrapy import Request
+from scrapy.crawler import Crawler
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
@@ -30,8 +31,6 @@ from scrapy_rep.utils.log import LimitedLogger
 
 Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
 SendRecord = Callable[[Record, Record | None, Request], None]
-
-logger: Final = LimitedLogger(__name__)
 
 _POLL: Final = 0.05
 """Seconds after which the store is read again the first time while another worker fetches."""
@@ -65,12 +64,14 @@ class Records:
     """Duration of the lease under which a worker fetches, in seconds."""
     count: Callable[[str], None] = lambda _: None
     """Called with the name of a stat to increase."""
-    spider: Spider | None = None
+    crawler: Crawler | None = None
+    """The crawl whose log lines these are; None without one."""
 
     def __post_init__(self) -> None:
         self._claims = 0
         self._began = self.clock.time()
-        self._log = LookupLog(self.policy, self._began, self.spider)
+        self._logger = LimitedLogger(__name__, self.crawler)
+        self._log = LookupLog(self.policy, self._began, self.crawler)
         self._background = Background()
         self._being_stored: dict[SiteFile, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
@@ -161,7 +162,7 @@ class Records:
         try:
             return await self.store.get(file.key)
         except StoreError as error:
-            logger.debug("The store has no record of %s: %s", file, error)
+            self._logger.debug("The store has no record of %s: %s", file, error)
             return RecordAndLease(None, None)
 
     async def _claim(
@@ -175,7 +176,7 @@ class Records:
         try:
             found = await self.store.claim(key, holder, seconds, if_new=if_new)
         except StoreError as error:
-            logger.debug("No lease of %s: %s", file, error)
+            self._logger.debug("No lease of %s: %s", file, error)
             found = RecordAndLease(None, Lease(holder, seconds))
         except BaseException:
             # It may have been claimed nevertheless.
@@ -230,11 +231,11 @@ class Records:
         try:
             await self.store.put(record, holder)
         except StoreError as error:
-            logger.debug("%s was not stored: %s", record.file, error)
+            self._logger.debug("%s was not stored: %s", record.file, error)
         except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
         except Exception:
-            logger.exception("Error while a record was stored", extra={"spider": self.spider})
+            self._logger.exception("Error while a record was stored")
 
     async def _store_for_other(self, file: SiteFile, outcome: Outcome) -> None:
         """Store ``outcome`` for ``file``, unless it has a valid record, or a worker fetches it."""
@@ -249,7 +250,7 @@ class Records:
         try:
             await self.store.release(key, holder)
         except StoreError as error:
-            logger.debug("The lease of %s was not released: %s", key, error)
+            self._logger.debug("The lease of %s was not released: %s", key, error)
 
 
 def _final_file_of(record: Record) -> SiteFile | None:

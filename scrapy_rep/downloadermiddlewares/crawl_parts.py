@@ -119,7 +119,7 @@ class CrawlParts:
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
             count=partial(stats.count, crawler),
-            spider=crawler.spider,
+            crawler=crawler,
         )
 
     def _spider_opened(self) -> None:
@@ -154,7 +154,7 @@ class CrawlParts:
         self.drops.log_summary()
         if self.dry_run is not None:
             self.dry_run.log_summary()
-        log_further_lines(self._crawler.spider)
+        log_further_lines(self._crawler)
         try:
             await within(_CLOSING_TIME, self._finish())
         except TimeoutError:

@@ -66,8 +66,6 @@ from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
-logger: Final = LimitedLogger(__name__)
-
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _MEANWHILE: Final = ". Its pages are disallowed"
@@ -94,6 +92,7 @@ class Fetcher:
         unreachable.
         """
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self._options = options
         self._verdict_on = verdict_on
         self._keep_error = keep_error
@@ -217,16 +216,15 @@ class Fetcher:
         """Return ``outcome``, its text without the HTML of a browser; warn of other HTML pages."""
         text = unwrap(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
-            logger.debug(
+            self._logger.debug(
                 "robots.txt of %s is wrapped in the HTML of a browser, which is removed", origin
             )
             return replace(outcome, body=text)
         if is_html(text) and self._warned.add_if_new(origin):
-            logger.warning(
+            self._logger.warning(
                 "robots.txt of %s is an HTML page: most likely it contains no rules; if it does, "
                 "they are obeyed",
                 origin,
-                extra={"spider": self._crawler.spider},
             )
         return outcome
 
@@ -265,7 +263,7 @@ class Fetcher:
     ) -> Unreachable:
         """Count and log ``obstacle``, and return the outcome."""
         self._count(stats.NOT_OF_ORIGIN_COUNT)
-        logger.log(
+        self._logger.log(
             logging.WARNING if self._warned.add_if_new(obstacle.what) else logging.DEBUG,
             "%s was not fetched: %s. This is not an error of the site%s%s; %s",
             chain.file,
@@ -273,7 +271,6 @@ class Fetcher:
             _MEANWHILE if chain.file.is_robotstxt else "",
             _UNTIL if chain.file.is_robotstxt and not obstacle.permanent else "",
             obstacle.advice,
-            extra={"spider": self._crawler.spider},
         )
         evidence = chain.evidence(answer, error=sanitised_message(str(obstacle)))
         return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)

@@ -14,10 +14,7 @@ from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
-from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, printable_url
-
-logger: Final = LimitedLogger(__name__)
 
 TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""
@@ -63,7 +60,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
         drops = Drops.of(self.crawler)
         if drops is None:
-            logger.debug("Ignoring link (nofollow): %s", printable_request(request))
+            self._logger.debug("Ignoring link (nofollow): %s", printable_request(request))
         else:
             drops.report(request, _NOFOLLOW, response.url)
         return request if self._options.dry_run else None
@@ -90,7 +87,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
             page = printable_url(response)
-            logger.debug("Too many robots tags, the page is treated as none: %s", page)
+            self._logger.debug("Too many robots tags, the page is treated as none: %s", page)
         return tags
 
 

@@ -10,10 +10,7 @@ from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgem
 from scrapy_rep.exceptions import describe_results
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
-from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
-
-logger: Final = LimitedLogger(__name__)
 
 ITEM_FIELD: Final = "robots_usage"
 """Field of items that is set to the results for their page, by purpose."""
@@ -51,11 +48,10 @@ class RobotsUsageMiddleware(PageMiddleware):
         store_judgement(request, judgement)
         self._judge.report(request, judgement)
         if judgement.refused and not self._judge.drops_items:
-            logger.info(
+            self._logger.info(
                 "Usage preferences disallow a declared use (%s): %s",
                 describe_results(judgement.results),
                 printable_request(request),
-                extra={"spider": self.crawler.spider},
             )
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:

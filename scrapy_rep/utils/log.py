@@ -3,7 +3,6 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -22,8 +21,7 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
     """A logger that limits the number of lines above DEBUG.
 
     After MAX_LINES lines with the same message, further ones are logged at DEBUG level. The lines
-    of ``crawler``, or with ``extra={"spider": …}``, are counted by the spider, others by this
-    object.
+    of ``crawler`` are counted by its spider, others by this object.
     """
 
     def __init__(self, name: str, crawler: Crawler | None = None) -> None:
@@ -31,17 +29,9 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
         self._crawler = crawler
         self._counts: Counter[str] = Counter()
 
-    def log(
-        self,
-        level: int,
-        msg: object,
-        *args: object,
-        extra: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         """Log a line, at DEBUG level if there were MAX_LINES with the message ``msg`` before."""
-        if self._crawler is not None:
-            extra = {"spider": self._crawler.spider}
+        extra = None if self._crawler is None else {"spider": self._crawler.spider}
         if level > logging.DEBUG:
             spider = extra and extra["spider"]
             counts = _counts.setdefault(spider, Counter()) if spider else self._counts
@@ -53,20 +43,14 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
         self.logger.log(level, msg, *args, extra=extra, stacklevel=2, **kwargs)
 
 
-_logger: Final = LimitedLogger(__name__)
-
-
-def log_further_lines(spider: Spider | None) -> None:
+def log_further_lines(crawler: Crawler) -> None:
     """Log how many lines of a crawl were logged at DEBUG level because of MAX_LINES."""
-    counts = _counts.get(spider, Counter()) if spider else Counter()
+    counts = _counts.get(crawler.spider, Counter()) if crawler.spider else Counter()
     lines = [
         f"{number - MAX_LINES:>8}  {_PLACEHOLDER.sub('…', message)}"
         for message, number in counts.most_common()
         if number > MAX_LINES
     ]
     if lines:
-        _logger.info(
-            "Further lines, which were logged at DEBUG level:\n%s",
-            "\n".join(lines),
-            extra={"spider": spider},
-        )
+        logger = LimitedLogger(__name__, crawler)
+        logger.info("Further lines, which were logged at DEBUG level:\n%s", "\n".join(lines))

@@ -16,10 +16,6 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from scrapy_rep.utils.log import LimitedLogger
-
-logger: Final = LimitedLogger(__name__)
-
 _INTERVAL: Final = 0.25
 """Seconds between two checks whether the engine has begun to close the spider."""
 

@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from scrapy import Spider
 
 from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.fetch_policy import Policy
@@ -20,7 +19,7 @@ def scene(caplog):
 
 class Scene:
     def __init__(self, caplog):
-        self.log = LookupLog(Policy(), BEGAN, Spider("any"))
+        self.log = LookupLog(Policy(), BEGAN, None)
         self.caplog = caplog
 
     def fetched(self, record, previous=None):

@@ -62,13 +62,9 @@ def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counte
         assert isinstance(message, ast.Constant | ast.Name), (
             f"{where}: a message of its own for each call"
         )
-        given = {keyword.arg for keyword in node.keywords}
         # A logger of an object, such as a store, counts the lines of this object.
-        assert (
-            "extra" in given
-            or what in {"self._logger", OF_CRAWL}
-            or name in {*PERIODIC, *OF_PROCESS, *of_crawl}
-        ), where
+        is_of_object = what in {"self._logger", OF_CRAWL}
+        assert is_of_object or name in {*PERIODIC, *OF_PROCESS, *of_crawl}, where
     assert found > 40
 
 
