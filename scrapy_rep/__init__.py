@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.cache.cache import Census
-    from scrapy_rep.downloadermiddlewares.outer_middlewares import (
+    from scrapy_rep.downloadermiddlewares.first_and_last import (
         RobotsTxtFetchMiddleware,
         RobotsTxtResponseMiddleware,
     )
@@ -101,9 +101,9 @@ _HOMES = {
     "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
-    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.outer_middlewares",
+    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.first_and_last",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
-    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.outer_middlewares",
+    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.first_and_last",
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",

@@ -9,7 +9,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.downloadermiddlewares.outer_middlewares import (
+from scrapy_rep.downloadermiddlewares.first_and_last import (
     RobotsTxtFetchMiddleware,
     RobotsTxtResponseMiddleware,
 )

@@ -2,6 +2,6 @@
 
 ``robotstxt`` gets the decision on a request, and does what the table in ``actions`` defines, with
 the parts that ``crawl_parts`` builds for each crawl. ``wire`` is called in place of the download
-handler. ``outer_middlewares`` are the last and the first middleware: they protect requests for
+handler. ``first_and_last`` has the first and the last middleware: they protect requests for
 robots.txt, and check the URL of a response.
 """

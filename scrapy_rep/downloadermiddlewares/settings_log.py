@@ -16,7 +16,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.outer_middlewares import (
+from scrapy_rep.downloadermiddlewares.first_and_last import (
     RobotsTxtFetchMiddleware,
     RobotsTxtResponseMiddleware,
 )

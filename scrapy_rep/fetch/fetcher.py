@@ -39,7 +39,6 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
-from scrapy_rep.protocol.html import is_html, unwrap
 from scrapy_rep.protocol.limits import MAX_REDIRECTS
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
@@ -52,6 +51,7 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
 from scrapy_rep.utils.concurrency import within

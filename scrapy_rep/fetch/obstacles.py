@@ -25,9 +25,9 @@ from scrapy_rep.fetch.transfer import (
     InterferenceError,
     Transfer,
 )
-from scrapy_rep.protocol.html import is_html, unwrap
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 
 # Headers in which services report an error, with any status: Zyte (the proxy mode of Zyte API,
 # Smart Proxy Manager), Bright Data (formerly Luminati), Oxylabs.

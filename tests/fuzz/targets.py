@@ -126,8 +126,8 @@ def urls(data):
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
-    from scrapy_rep.protocol.html import unwrap
     from scrapy_rep.protocol.soft404 import is_not_found_page
+    from scrapy_rep.protocol.wrapped_in_html import unwrap
 
     text = data.decode("latin-1")
     assert 1 <= freshness_lifetime(text, text, ttl=1, ttl_min=1, ttl_max=2) <= 2

@@ -1,9 +1,9 @@
-"""The downloader middlewares that are closest to the downloader, and closest to the engine.
+"""The first downloader middleware, closest to the engine, and the last, closest to the downloader.
 
-The one closest to the downloader protects requests for robots.txt from other middlewares: it
-removes what they have added, and raises the response as an exception, ``Received``. No other
-middleware handles the exception, so the fetcher gets the response unchanged. It also gives back
-requests that the wire doesn't send now.
+The last one protects requests for robots.txt from other middlewares: it removes what they have
+added, and raises the response as an exception, ``Received``. No other middleware handles the
+exception, so the fetcher gets the response unchanged. It also gives back requests that the wire
+doesn't send now.
 
 Both decide on the URL of a response that is not that of its request.
 """
