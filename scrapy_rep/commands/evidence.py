@@ -52,7 +52,8 @@ def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> 
         return EXIT_NO
     for each in found:
         try:
-            print(_format(each, as_json=opts.json))
+            lines, values = _as_text(each), {**each.values, "text": _deciding_line(each)}
+            print(json.dumps(values) if opts.json else "\n".join(lines))
         except DAMAGE:  # noqa: PERF203 - there are few lines
             damaged.add(each.part)
     for part in sorted(damaged):
@@ -63,15 +64,8 @@ def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> 
     return EXIT_NO if decisions[-1:] == ["disallowed"] else EXIT_OK
 
 
-def _format(found: Found, *, as_json: bool) -> str:
-    """Return the text to print for a line of evidence. Raises an error if the line is damaged."""
-    lines = _as_text(found)
-    if as_json:
-        return json.dumps({**found.values, "text": _deciding_line(found)})
-    return "\n".join(lines)
-
-
 def _as_text(found: Found) -> list[str]:
+    """Return the lines to print for a line of evidence. Raises an error if that is damaged."""
     values = found.values
     url = printable(values["url"])
     if values["kind"] == "usage":

@@ -1,6 +1,7 @@
 """Reads the URLs in the sitemaps of a robots.txt. Size, depth and number are limited."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import islice
 from typing import Final
@@ -24,13 +25,13 @@ _MAX_SITEMAPS: Final = 1_000
 _MAX_URLS: Final = 1_000_000
 
 
+@dataclass(frozen=True)
 class Sitemaps:
     """Fetches sitemaps with the downloader of a crawl, if robots.txt allows it."""
 
-    def __init__(self, crawler: Crawler, warn: Callable[[str], None]) -> None:
-        """``warn`` is called with a message for each error, and if a limit is exceeded."""
-        self._crawler = crawler
-        self._warn = warn
+    _crawler: Crawler
+    _warn: Callable[[str], None]
+    """Called with a message for each error, and if a limit is exceeded."""
 
     async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
         """Yield the URLs in the sitemaps that a robots.txt names, and in those of their indexes.

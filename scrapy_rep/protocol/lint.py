@@ -217,7 +217,7 @@ class _Linter:
     def _check_content_usage(self, number: int, statement: bytes) -> None:
         try:
             values = readers.usage_by_label(statement)
-        except readers.NotADictionaryError as error:
+        except ValueError as error:
             self._add_finding(number, "usage-unreadable", f"{as_text(statement)} ({error})")
             return
         for label, value in values.items():

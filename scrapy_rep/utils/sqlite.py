@@ -118,12 +118,12 @@ def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """Run the ``with`` block in a transaction; roll back after an error.
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run the ``with`` block in a transaction that may write; roll back after an error.
 
-    Unless its ``kind`` is DEFERRED, it waits for other processes that write, and then writes.
+    It begins when no other process writes.
     """
-    connection.execute(f"BEGIN {kind}")
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")

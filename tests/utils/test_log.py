@@ -20,6 +20,16 @@ OF_PROCESS = {
     "downloadermiddlewares/playwright.py": "Playwright calls it without the crawl",
 }
 """Modules whose lines are counted in the process, as they belong to no crawl."""
+OF_OBJECT = {
+    "admission/host_leases.py",
+    "cache/shared_lookups.py",
+    "extensions/evidence/writer_thread.py",
+    "stores/guarded.py",
+    "stores/redis.py",
+    "stores/sqlite_file.py",
+    "utils/background.py",
+}
+"""Modules whose objects count their own lines: they don't know the crawl, or serve several."""
 OF_CRAWL = "LimitedLogger(__name__, crawler)"
 FURTHER = " - further lines of this kind are logged at DEBUG level"
 
@@ -39,6 +49,15 @@ def test_every_logger_limits_its_lines():
         if (what, attribute) == ("logging", "getLogger")
     }
     assert made == {"utils/log.py", *PERIODIC}
+
+
+def test_all_others_log_for_their_crawl():
+    without = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if "LimitedLogger(__name__)" in path.read_text()
+    }
+    assert without == {*OF_PROCESS, *OF_OBJECT}
 
 
 def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counted():

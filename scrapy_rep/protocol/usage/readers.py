@@ -38,22 +38,15 @@ RETIRED_LABELS: Final = frozenset(
 _USAGE_VALUES: Final[dict[str, Value]] = {"y": ALLOW, "n": DISALLOW}
 
 
-class NotADictionaryError(ValueError):
-    """The statement is no Dictionary of RFC 9651, so all of it is ignored."""
-
-
 def usage_by_label(statement: bytes) -> dict[str, Value]:
     """Return the values of all labels in a statement, not only of USAGE_LABELS.
 
-    Raises NotADictionaryError if the statement is not valid by RFC 9651.
+    Raises ValueError if the statement is no Dictionary of RFC 9651: then all of it is ignored.
     """
     # Imported here to save time and memory, as few files have lines with Content-Usage.
     from http_sf import Token, parse
 
-    try:
-        members = parse(statement.strip(), tltype="dictionary")
-    except ValueError as error:
-        raise NotADictionaryError(str(error)) from None
+    members = parse(statement.strip(), tltype="dictionary")
     values: dict[str, Value] = {}
     for label, member in cast("dict[str, Any]", members).items():
         item = member[0] if isinstance(member, tuple) else member
@@ -66,7 +59,7 @@ def read_usage(statement: bytes) -> dict[str, Value]:
     """Return the values of USAGE_LABELS in a statement; an empty dict if it is not valid."""
     try:
         values = usage_by_label(statement)
-    except NotADictionaryError:
+    except ValueError:
         return {}
     return {label: values[label] for label in USAGE_LABELS if label in values}
 
