@@ -14,10 +14,9 @@ from collections import Counter
 from contextlib import nullcontext
 from multiprocessing import Pool
 
-from tests.simulation import turns
+from tests.simulation import turns, world
 from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
 from tests.simulation.loop import START, ViolationError
-from tests.simulation.world import simulate
 
 SIZES = ("workers", "origins", "requests")
 
@@ -27,16 +26,11 @@ def run(task):
     logging.disable(logging.CRITICAL)
     with broken(breakage) if breakage else nullcontext():
         try:
-            if is_of_turns:
-                world = turns.simulate(seed, **sizes)
-                ends = world.sends
-            else:
-                world = simulate(seed, **sizes)
-                ends = world.fetches
+            fleet = (turns if is_of_turns else world).simulate(seed, **sizes)
         except ViolationError as violation:
             return seed, str(violation), 0, 0, 0, 0.0, {}
-    loop = world.loop
-    return seed, None, loop.steps, world.requests, ends, loop.now - START, dict(world.faults)
+    loop = fleet.loop
+    return seed, None, loop.steps, fleet.requests, fleet.ends, loop.now - START, dict(fleet.faults)
 
 
 def main():
@@ -54,7 +48,7 @@ def main():
     if options.seed is not None:
         logging.basicConfig(level=logging.DEBUG, format="%(message)s")
         with broken(options.breakage) if options.breakage else nullcontext():
-            (turns.simulate if options.turns else simulate)(options.seed, **sizes)
+            (turns if options.turns else world).simulate(options.seed, **sizes)
         return 0
     start = time.monotonic()
     steps = requests = fetches = passed = 0

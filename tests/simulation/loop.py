@@ -78,6 +78,8 @@ class SimulatedWorld:
         self.faults = Counter()
         self.problems = []
         self.requests = 0
+        self.ends = 0
+        """Fetches, or pages sent."""
 
     async def run(self):
         raise NotImplementedError

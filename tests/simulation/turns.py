@@ -311,7 +311,6 @@ class World(SimulatedWorld):
         self.pauses = {}
         """Of each host with a pause in the store: its end, and the workers that know it."""
         self.troubled_until = 0.0
-        self.sends = 0
 
     # What goes wrong.
 
@@ -369,7 +368,7 @@ class World(SimulatedWorld):
     def written(self, worker, origin):
         """A request is on the network."""
         now, delay = self.loop.now, self.delays[origin]
-        self.sends += 1
+        self.ends += 1
         gap = now - worker.written_at.get(origin, -1e9)
         if gap < delay - TINY:
             self.violated(f"{gap:.3f} s of {delay:g} s by one worker")

@@ -183,7 +183,7 @@ class Worker:
         if self.flying[origin] > 1:
             world.violated(f"two fetches of {origin} by one worker")
         self.started[origin] = world.loop.now
-        world.fetches += 1
+        world.ends += 1
         world.check_retry(self, origin)
         world.check_fetch(self, origin)
         try:
@@ -244,7 +244,6 @@ class World(SimulatedWorld):
         """Take a seed, and sizes in place of those that it would decide."""
         super().__init__(seed)
         random = self.random
-        self.fetches = 0
         # Many fleets have a store without a fault, or clocks that agree: there more is promised.
         self.store_faults = random.choice((0.0, 0.0, 0.0, 0.02, 0.1, 0.4))
         self.clocks_differ = random.random() < 0.3
