@@ -448,6 +448,7 @@ class Model:
         timers = self.parts.timers
         assert len(timers) <= 1
         assert not due or min(timers, default=math.inf) <= min(due) + 1e-9
+        assert len(self.queue._waiting._heap) <= 2 * len(waiting) + 17
 
     def come_to_an_end(self):
         """Let all be known and every error be over: then all that waits comes, and is sent."""
