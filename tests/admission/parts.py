@@ -51,8 +51,8 @@ class Parts:
         self.network = Network(time)
         self.entries = BoundedCache()
         self.cache = self.network.cache(self.entries, permits=permits)
-        overrides = Overrides(options.overrides, time.clock.time)
-        self.decider = ObservedDecider(crawler, options, self.cache, overrides)
+        self.overrides = Overrides(options.overrides, time.clock.time)
+        self.decider = ObservedDecider(crawler, options, self.cache, self.overrides)
         self.store = lease_store(time) if store is None else store
         self.admission = Admission(
             crawler,

@@ -1,26 +1,23 @@
 """What is decided of a request: by an override, by tokens, under every spelling, by an entry."""
 
 from datetime import datetime, timezone
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
-from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.settings import Options
-from scrapy_rep.utils.bounded import BoundedCache
-from tests.made_up_network import Network, record_of
+from tests.admission.parts import Parts
+from tests.made_up_network import record_of
 from tests.made_up_time import MadeUpTime
+from tests.scheduler.queues import FakeCrawler
 from tests.waiting import settle
 
 pytestmark = pytest.mark.event_loop
@@ -32,20 +29,12 @@ RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /pa
 WHY = "we agreed on it"
 
 
-class Scene:
+class Scene(Parts):
     """A decider, and all that it asks."""
 
     def __init__(self, *entries, **more):
-        self.time = MadeUpTime()
-        self.network = Network(self.time)
-        self.entries = BoundedCache()
-        self.cache = self.network.cache(self.entries)
-        crawler = SimpleNamespace(
-            settings=Settings({"USER_AGENT": "testbot/1.0", **more}), spider=Spider("spider")
-        )
-        options = Options.from_settings({**more, "REP_OVERRIDES": list(entries)})
-        self.overrides = Overrides(options.overrides, self.time.clock.time)
-        self.decider = Decider(crawler, options, self.cache, self.overrides)
+        settings = {"USER_AGENT": "testbot/1.0", "REP_OVERRIDES": list(entries), **more}
+        super().__init__(FakeCrawler(**settings), MadeUpTime())
 
     def outcome(self, text):
         """How a fetch ends: with the file ``text``, or in a state without rules."""
