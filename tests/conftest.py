@@ -12,6 +12,7 @@ from scrapy.core import downloader
 
 from tests import forking
 from tests.certificate import make_certificate
+from tests.crawling.process import CrawlProcess
 from tests.crawling.web import Web
 from tests.host_names import resolve_to_loopback
 from tests.redis_server import RedisServer, needs_redis
@@ -76,6 +77,13 @@ def web():
     web.close()
 
 
+@pytest.fixture(autouse=True)
+def _no_crawl_stays():
+    yield
+    while CrawlProcess.started:
+        CrawlProcess.started.pop().kill()
+
+
 @pytest.fixture
 def run_scrapy(request):
     """Run ``scrapy *arguments`` to its end: started where a test is marked so, else forked."""
@@ -128,29 +136,25 @@ def store_fault_table():
 def pytest_terminal_summary(terminalreporter, config):
     if not config.getoption("--fault-table"):
         return
-    if _STORE_FAULTS:
-        terminalreporter.section("store faults")
-        terminalreporter.write_line(
-            f"{'store':7} {'fault in mid-crawl':32} {'failed calls':>12} {'robots.txt':>10}"
-            f" {'disallowed':>10} {'warnings':>8}  records lost of: before, broken, after"
-        )
-    for store, fault, failed, asked, forbidden, warnings, gone in _STORE_FAULTS:
-        told = "(no store to look at)" if gone is None else ", ".join(gone) or "none"
-        terminalreporter.write_line(
-            f"{store:7} {fault:32} {failed:12} {asked:10} {forbidden:10} {warnings:8}  {told}"
-        )
-    if not _FAULTS:
-        return
-    terminalreporter.section("robots.txt faults")
+    stores = "{:7} {:32} {:>12} {:>10} {:>10} {:>8}  {}"
+    heads = ("store", "fault in mid-crawl", "failed calls", "robots.txt", "disallowed", "warnings")
+    rows = [(*heads, "records lost of: before, broken, after")]
+    for *row, gone in _STORE_FAULTS:
+        rows.append((*row, "(no store to look at)" if gone is None else ", ".join(gone) or "none"))
+    _write_table(terminalreporter, "store faults", stores, rows)
+    rows = [("fault", "to robots.txt", "pages on the wire", "asked")]
     asked = {"rules": "its rules", "all": "no restrictions", "none": "nothing"}
-    terminalreporter.write_line(
-        f"{'fault':48} {'to robots.txt':>13}  {'pages on the wire':19} asked"
-    )
-    for fault, robots_requests, pages in _FAULTS:
-        terminalreporter.write_line(
-            f"{fault.name:48} {robots_requests:13}  {' '.join(pages) or '-':19}"
-            f" {asked[fault.asks]} ({fault.source})"
-        )
+    for fault, requests, pages in _FAULTS:
+        why = f"{asked[fault.asks]} ({fault.source})"
+        rows.append((fault.name, requests, " ".join(pages) or "-", why))
+    _write_table(terminalreporter, "robots.txt faults", "{:48} {:>13}  {:19} {}", rows)
+
+
+def _write_table(terminalreporter, title, form, rows):
+    if len(rows) > 1:
+        terminalreporter.section(title)
+        for row in rows:
+            terminalreporter.write_line(form.format(*row))
 
 
 @pytest.fixture(scope="session")

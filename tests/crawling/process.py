@@ -4,6 +4,7 @@ import json
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from tests import forking
 from tests.waiting import PATIENCE
@@ -12,7 +13,9 @@ MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
 
 
 class CrawlProcess:
-    """A crawl in a process of its own."""
+    """A crawl in a process of its own, which does not outlive its test."""
+
+    started: ClassVar = []
 
     def __init__(
         self,
@@ -33,6 +36,7 @@ class CrawlProcess:
         self.process = forking.start(
             str(MODE_CRAWL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=cwd
         )
+        self.started.append(self)
         self.tell(json.dumps(order))
 
     def tell(self, word):

@@ -29,11 +29,8 @@ DEFERRED = 3600
 def crawl(mode, urls, *, meanwhile=lambda process: None, **order):
     """Crawl in a process of its own, and talk with it in ``meanwhile``."""
     process = CrawlProcess(mode, urls, **order)
-    try:
-        meanwhile(process)
-        return process.result()
-    finally:
-        process.kill()
+    meanwhile(process)
+    return process.result()
 
 
 def asked(site):

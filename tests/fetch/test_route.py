@@ -383,15 +383,6 @@ async def test_its_tries_are_ever_further_apart_and_the_last_copy_stays(web, sto
 MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
 
 
-def result_in(mode, urls, **settings):
-    """What came of a crawl in another mode of Scrapy."""
-    process = CrawlProcess(mode, urls, **settings)
-    try:
-        return process.result()
-    finally:
-        process.kill()
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_in_the_other_modes(web, store, mode, certificate):
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
@@ -402,7 +393,7 @@ def test_the_same_in_the_other_modes(web, store, mode, certificate):
         [tls.url("/a"), {"proxy": proxy.url("")}],
         [f"http://127.0.0.1:{refusing_port()}/a", {"proxy": down}],
     ]
-    result = result_in(mode, urls, REP_STORE=store)
+    result = CrawlProcess(mode, urls, REP_STORE=store).result()
     assert set(result["dropped"].values()) == {"unreachable"}
     assert result["stats"]["robotstxt/not_of_origin_count"] == 3
     assert rows(store, "records") == 0
@@ -411,7 +402,8 @@ def test_the_same_in_the_other_modes(web, store, mode, certificate):
 @pytest.mark.parametrize("mode", MODES)
 def test_nobody_waits_for_a_handler_in_the_other_modes_either(web, mode):
     site = web.site(ALL_FORBIDDEN)
-    result = result_in(mode, [site.url("/a")], DOWNLOAD_HANDLERS={"http": None}, **DEFERS)
+    settings = {**DEFERS, "DOWNLOAD_HANDLERS": {"http": None}}
+    result = CrawlProcess(mode, [site.url("/a")], **settings).result()
     assert result["dropped"] == {site.url("/a"): "unreachable"}
     assert "robotstxt/deferred" not in result["stats"]
 

@@ -45,45 +45,35 @@ def redis(redis_server):
 # Real crawls.
 
 
-class Workers:
-    """Crawls that share a queue and a store."""
+@pytest.fixture
+def start(redis, redis_server):
+    """A function that starts a crawl; all share a queue and a store."""
 
-    def __init__(self, uri):
-        self.uri = uri
-        self.started = []
-
-    def start(self, *urls, mode="asyncio", kind=RobotsAwareRedisQueue, **order):
+    def start(*urls, mode="asyncio", kind=RobotsAwareRedisQueue, **order):
         settings = {
             "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
             "SCHEDULER_QUEUE_CLASS": f"scrapy_rep.{kind.__name__}",
             "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
             "SCHEDULER_PERSIST": True,
-            "REDIS_URL": self.uri,
-            "REP_STORE": self.uri,
+            "REDIS_URL": redis_server.uri,
+            "REP_STORE": redis_server.uri,
             "REP_UNREACHABLE_ACTION": "defer",
             "REP_RETRY_DELAY": 0.5,
             "REP_RETRY_DELAY_MAX": 0.5,
             "REP_DEFER_TIMEOUT": LONG,
             **order,
         }
-        self.started.append(CrawlProcess(mode, urls, **settings))
-        return self.started[-1]
+        return CrawlProcess(mode, urls, **settings)
 
-
-@pytest.fixture
-def workers(redis, redis_server):
-    workers = Workers(redis_server.uri)
-    yield workers
-    for worker in workers.started:
-        worker.kill()
+    return start
 
 
 @pytest.mark.parametrize(("kind", "mode"), list(zip(QUEUE_CLASSES, MODES, strict=True)))
-def test_requests_wait_until_their_site_is_back(workers, web, redis, kind, mode):
+def test_requests_wait_until_their_site_is_back(start, web, redis, kind, mode):
     down, up = web.site(answer(503)), web.site(RULES)
     urls = [site.url(path) for site in (down, up) for path in ("/1", "/2", "/private")]
     deferred = {"script": [["stats", {"robotstxt/deferred": 3}], ["say", "deferred"]]}
-    worker = workers.start(*urls, kind=kind, mode=mode, **deferred)
+    worker = start(*urls, kind=kind, mode=mode, **deferred)
     worker.hear("deferred")
     down.change(RULES)
     result = worker.result()
@@ -95,27 +85,27 @@ def test_requests_wait_until_their_site_is_back(workers, web, redis, kind, mode)
     assert redis.keys("*list:requests*") == []
 
 
-def test_proxies_that_are_down_lose_only_their_own_pages(workers, web):
+def test_proxies_that_are_down_lose_only_their_own_pages(start, web):
     up = web.site(RULES)
     pages = [["http://site.example/lost", {"proxy": f"http://127.0.0.1:{refusing_port()}"}]]
     pages += [[f"http://site.example/{n}", {"proxy": up.url("")}] for n in (1, 2)]
-    workers.start(*pages, kind=RobotsAwareRedisFifoQueue, RETRY_ENABLED=False).result()
+    start(*pages, kind=RobotsAwareRedisFifoQueue, RETRY_ENABLED=False).result()
     found = [target.removeprefix("http://site.example") for target in sorted(up.targets)]
     assert found == ["/1", "/2", "/robots.txt"]
 
 
-def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(workers, web):
+def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(start, web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
     urls = [site.url(f"/{n}") for n in range(6)]
-    result = workers.start(*urls, REP_CACHE_TTL=0, REP_CACHE_TTL_MIN=0).result()
+    result = start(*urls, REP_CACHE_TTL=0, REP_CACHE_TTL_MIN=0).result()
     assert sorted(result["fetched"]) == urls
     assert len(site.robots_requests) <= len(urls)
 
 
-def test_they_are_dropped_after_the_timeout(workers, web, redis):
+def test_they_are_dropped_after_the_timeout(start, web, redis):
     site = web.site(answer(503))
     waits = {"REP_RETRY_DELAY": 1.5, "REP_RETRY_DELAY_MAX": 1.5, "REP_DEFER_TIMEOUT": 2}
-    result = workers.start(site.url("/1"), site.url("/2"), LOG_LEVEL="INFO", **waits).result()
+    result = start(site.url("/1"), site.url("/2"), LOG_LEVEL="INFO", **waits).result()
     assert list(result["dropped"].values()) == ["unreachable"] * 2
     assert result["stats"]["robotstxt/deferred"] == 2
     assert result["stats"]["robotstxt/deferred_dropped"] == 2
@@ -131,48 +121,48 @@ def end_leases(redis):
 
 
 @pytest.mark.parametrize("waits", [answer(503), held(RULES)], ids=["deferred", "looked up"])
-def test_a_killed_worker_takes_nothing_along_that_waits(workers, web, redis, waits):
+def test_a_killed_worker_takes_nothing_along_that_waits(start, web, redis, waits):
     sites = [web.site(waits) for _ in range(5)]
     urls = [site.url(path) for site in sites for path in ("/1", "/2")]
-    first = workers.start(*urls, REP_CONCURRENT_FETCHES=1)
+    first = start(*urls, REP_CONCURRENT_FETCHES=1)
     wait_until(lambda: redis.zcard(KEPT) == len(urls))
     first.kill()
     end_leases(redis)
     for site in sites:
         site.change(RULES)
-    assert sorted(workers.start().result()["fetched"]) == sorted(urls)
+    assert sorted(start().result()["fetched"]) == sorted(urls)
 
 
-def test_requests_that_wait_for_their_turn_hold_up_no_other_site(workers, web, redis):
+def test_requests_that_wait_for_their_turn_hold_up_no_other_site(start, web, redis):
     slow, quick = web.site(robots(f"User-agent: *\nCrawl-delay: {LONG}\n")), web.site(RULES)
     urls = [site.url(f"/{number}") for number in range(5) for site in (slow, quick)]
-    worker = workers.start(*urls, CONCURRENT_REQUESTS=1, REP_CRAWL_DELAY_MAX=LONG)
+    worker = start(*urls, CONCURRENT_REQUESTS=1, REP_CRAWL_DELAY_MAX=LONG)
     wait_until(lambda: len(quick.targets) == 5)
     wait_until(lambda: len(slow.targets) == 1)
     wait_until(lambda: redis.zcard(KEPT) == 4)
     worker.kill()
 
 
-def test_workers_keep_the_delay_of_a_site_together(workers, web):
+def test_workers_keep_the_delay_of_a_site_together(start, web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.4\nDisallow: /private\n"))
     urls = [site.url(f"/{number}") for number in range(6)]
-    first = workers.start(*urls, site.url("/private"))
-    results = [each.result() for each in (first, workers.start(mode=MODES[1]))]
+    first = start(*urls, site.url("/private"))
+    results = [each.result() for each in (first, start(mode=MODES[1]))]
     assert sorted(url for result in results for url in result["fetched"]) == urls
     times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
     assert times[-1] - times[0] > 1.9
 
 
-def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(workers, web):
+def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(start, web):
     theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"}
     site = web.site(held(RULES))
     urls = [site.url("/1"), site.url("/2")]
-    first = workers.start(*urls, script=[["hear", "asked"], ["interrupt"]], **theirs)
+    first = start(*urls, script=[["hear", "asked"], ["interrupt"]], **theirs)
     wait_until(lambda: site.robots_requests)
     first.tell("asked")
     assert first.result()["dropped"] == {}
     site.change(RULES)
-    assert sorted(workers.start(**theirs).result()["fetched"]) == urls
+    assert sorted(start(**theirs).result()["fetched"]) == urls
 
 
 @pytest.mark.parametrize(

@@ -89,18 +89,15 @@ def test_a_crawl_while_what_it_stores_in_changes(web, deployed):
     sites = [web.site(held(RULES)) for _ in range(SITES)]
     urls = [site.url(path) for site in sites for path in ("/1", "/private")]
     first = CrawlProcess("asyncio", urls, REP_STORE=deployed.uri)
-    try:
-        wait_until(lambda: all(site.robots_requests for site in sites))
-        if isinstance(deployed, Sentinels):
-            deployed.fail_over()
-        elif isinstance(deployed, Cluster):
-            for site in sites:
-                deployed.move(f"robots:lease:{{{site.url('')}}}")
+    wait_until(lambda: all(site.robots_requests for site in sites))
+    if isinstance(deployed, Sentinels):
+        deployed.fail_over()
+    elif isinstance(deployed, Cluster):
         for site in sites:
-            site.release()
-        result = first.result()
-    finally:
-        first.kill()
+            deployed.move(f"robots:lease:{{{site.url('')}}}")
+    for site in sites:
+        site.release()
+    result = first.result()
     assert len(result["fetched"]) == len(result["dropped"]) == SITES
     assert "could not be stored" not in result["log"]
     second = CrawlProcess("asyncio", urls, REP_STORE=deployed.uri).result()

@@ -38,11 +38,9 @@ def test_killed_it_is_gone_on_with_and_no_line_is_lost(web, path):
         script=[["stats", {"response_received_count": PAGES}], ["say", "all are here"]],
         REP_EVIDENCE=str(path),
     )
-    try:
-        process.hear("all are here")
-        wait_until(lambda: len(lines(path)) >= PAGES + 2)
-    finally:
-        process.kill()
+    process.hear("all are here")
+    wait_until(lambda: len(lines(path)) >= PAGES + 2)
+    process.kill()
     part = part_of(path)
     whole = part.read_bytes()
     part.write_bytes(whole + whole[: len(whole) // 3])
