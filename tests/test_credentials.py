@@ -1,6 +1,5 @@
 """Passwords in URLs stand in no line of the log, no report, no evidence and no exception."""
 
-import dataclasses
 import json
 import logging
 
@@ -10,19 +9,15 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep import abort_disallowed
 from scrapy_rep.utils.text import without_credentials
-from tests.crawling.crawl import ListSpider, close, crawl, stat
-from tests.crawling.web import HANGS, answer, redirect, robots
+from tests.crawling.crawl import ListSpider, closing_when, crawl, stat
+from tests.crawling.web import HANGS, answer, page, redirect, robots
 from tests.downloadermiddlewares.test_playwright import BrowserRequest
 from tests.extensions.evidence.evidence import lines as lines_of
+from tests.spidermiddlewares.items import Declared, Frozen
 from tests.test_spiders import SitemapSpider
-from tests.waiting import until
 
 PASSWORD = "hush-hush"
 RULES = "User-agent: *\nDisallow: /private\n"
-
-
-def page(tag="", kind=None):
-    return [answer(200, f"<head>{tag}</head>words", headers={"Content-Type": kind or "text/html"})]
 
 
 PAGES = {
@@ -31,7 +26,7 @@ PAGES = {
     "/noai": page("<meta name=robots content=noai>"),
     "/many": page("<meta name=robots content=all>" * 3_000),
     "/unreadable": page(
-        r"<meta name=robots content=all>\ud800", "text/html; charset=unicode_escape"
+        r"<meta name=robots content=all>\ud800", Content_Type="text/html; charset=unicode_escape"
     ),
     "/leads": [redirect("/private/led")],
 }
@@ -57,23 +52,9 @@ class NoAnswer:
         raise RuntimeError("nobody knows")
 
 
-@dataclasses.dataclass
-class Item:
-    robots_noindex: bool = False
-    robots_usage: dict = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Frozen:
-    """An item that can't be marked."""
-
-    robots_noindex: bool = False
-    robots_usage: dict = dataclasses.field(default_factory=dict)
-
-
 class ItemSpider(ListSpider):
     def parse(self, response):
-        yield Item()
+        yield Declared()
         yield Frozen()
         yield Request(f"{response.url}/next", callback=self.parse_next)
 
@@ -174,12 +155,8 @@ async def test_no_line_of_a_crawl_has_a_password(web, tmp_path, settings, lines)
 async def test_no_line_about_a_request_on_disk_has_a_password(web, tmp_path):
     site = web.site(HANGS, robots(RULES))
     settings = {**SETTINGS, "JOBDIR": str(tmp_path)}
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued/disk"))
-        close(crawler)
-
-    await crawl(with_password(site), settings=settings, meanwhile=meanwhile, spidercls=Renamed)
+    stored = closing_when(lambda crawler: stat(crawler, "scheduler/enqueued/disk"))
+    await crawl(with_password(site), settings=settings, meanwhile=stored, spidercls=Renamed)
     result = await crawl(settings=settings, spidercls=Stored)
     assert_silent(told(result))
     (line,) = result.messages(logging.ERROR)

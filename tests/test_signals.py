@@ -105,12 +105,8 @@ async def test_signals_tell_verdicts_drops_and_fetches(web):
 async def test_a_signal_tells_of_a_robots_txt_that_changed(web, clock, first, second, old, new):
     site = web.site(first, second)
     ear = Ear("robotstxt_changed")
-
-    def much_later():
-        clock.advance(1_000_000)
-        return [scrapy.Request(site.url("/2"))]
-
-    await crawl(site.url("/1"), phases=[much_later], opened=ear.listen)
+    phases = [clock.later(1_000_000, site.url("/2"))]
+    await crawl(site.url("/1"), phases=phases, opened=ear.listen)
     assert len(site.robots_requests) == 2
     if old == new:
         assert ear.heard == []

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_rep import RobotsSitemapSpider
 from tests import forking
-from tests.crawling.crawl import Lines, close, crawl, stat
+from tests.crawling.crawl import Lines, closing_when, crawl, releasing_when, stat
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE, until
 
@@ -92,28 +92,20 @@ async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
 async def test_sites_that_hang_hold_up_the_sitemaps_of_no_other(web):
     hanging = [web.site(held(robots(""))) for _ in range(4)]
     site = web.site(robots("Sitemap: /one.xml"), paths={"/one.xml": sitemap()})
-
-    async def meanwhile(crawler):
-        await until(lambda: site.targets == ["/one.xml"])
-        for each in hanging:
-            each.release()
-
+    at_last = releasing_when(lambda _: site.targets == ["/one.xml"], *hanging)
     urls = [each.url("/robots.txt") for each in (*hanging, site)]
-    await crawl(*urls, spidercls=SitemapSpider, meanwhile=meanwhile)
+    await crawl(*urls, spidercls=SitemapSpider, meanwhile=at_last)
     assert [len(each.robots_requests) for each in hanging] == [1] * 4
 
 
 async def test_a_crawl_may_close_while_a_robots_txt_is_waited_for(web):
     hanging, failing = web.site(held(robots(""))), web.site(answer(503))
 
-    async def meanwhile(crawler):
-        await until(lambda: hanging.robots_requests and failing.robots_requests)
-        close(crawler)
-
+    both_asked = closing_when(lambda _: hanging.robots_requests and failing.robots_requests)
     urls = [hanging.url("/robots.txt"), failing.url("/robots.txt")]
     long = {"REP_RETRY_DELAY": PATIENCE, "REP_RETRY_DELAY_MAX": PATIENCE}
     settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": PATIENCE, **long}
-    result = await crawl(*urls, spidercls=SitemapSpider, settings=settings, meanwhile=meanwhile)
+    result = await crawl(*urls, spidercls=SitemapSpider, settings=settings, meanwhile=both_asked)
     assert result.stats["finish_reason"] == "enough"
     assert result.messages(logging.ERROR, "") == []
 

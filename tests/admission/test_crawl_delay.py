@@ -175,15 +175,6 @@ async def test_a_site_that_asks_for_less_gets_less(web, clock):
     ]
 
 
-async def test_a_site_whose_file_expires_at_once_is_asked_for_it_once_for_each_page_at_most(web):
-    site = web.site(asks("Crawl-delay: 0.1"))
-    urls = [site.url(f"/{n}") for n in range(4)]
-    result = await crawl(*urls, settings={"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0})
-    assert result.fetched == urls
-    assert len(site.robots_requests) <= len(urls)
-    assert "robotstxt/returned_to_scheduler" not in result.stats
-
-
 async def test_a_slow_site_holds_up_no_other(web):
     """Its requests wait in the scheduler, not in the few places of the downloader."""
     slow = web.site(asks("Crawl-delay: 0.5"))

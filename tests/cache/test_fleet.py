@@ -3,18 +3,17 @@
 import logging
 import sqlite3
 from contextlib import closing
-from typing import ClassVar
 
 import pytest
 import scrapy
 from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.utils.text import utc_time_text
-from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, closing_when, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, until, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select", "asyncio"]
 SITES = 25
@@ -70,10 +69,7 @@ class Lease:
 
 
 class Worker(CrawlProcess):
-    started: ClassVar = []
-
     def __init__(self, store, urls, mode="asyncio", **order):
-        self.started.append(self)
         settings = {"REP_STORE": store, "CONCURRENT_REQUESTS_PER_DOMAIN": 100, **order}
         settings.setdefault("CONCURRENT_REQUESTS", 100)
         super().__init__(mode, urls, **settings)
@@ -82,13 +78,6 @@ class Worker(CrawlProcess):
         result = super().result()
         assert result["log"] == ""
         return result
-
-
-@pytest.fixture(autouse=True)
-def _no_worker_stays():
-    yield
-    while Worker.started:
-        Worker.started.pop().kill()
 
 
 def asked(site):
@@ -223,13 +212,13 @@ async def test_a_crawl_that_closes_waits_for_no_turn(web, store, queue):
     site = web.site(robots(f"User-agent: *\nCrawl-delay: {PATIENCE}\n"))
     urls = [site.url(f"/{n}") for n in range(3)]
 
-    async def enough(crawler):
+    def all_wait(crawler):
         # With Scrapy's queue, all of them are in the middleware.
-        await until(lambda: stat(crawler, "scheduler/dequeued") == (3 if queue else 1))
-        await until(lambda: stat(crawler, "robotstxt/turns") == 1)
-        close(crawler)
+        known = stat(crawler, "scheduler/dequeued"), stat(crawler, "robotstxt/turns")
+        return known == (3 if queue else 1, 1)
 
-    result = await crawl(*urls, settings={"REP_STORE": store, **queue}, meanwhile=enough)
+    settings = {"REP_STORE": store, **queue}
+    result = await crawl(*urls, settings=settings, meanwhile=closing_when(all_wait))
     assert result.fetched == urls[:1]
     dropped = dict.fromkeys(urls[1:], "closing") if queue else {}
     assert result.dropped == dropped

@@ -7,9 +7,8 @@ from pathlib import Path
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import ensureDeferred
 
-from tests.crawling.crawl import ListSpider, close, crawl
+from tests.crawling.crawl import ListSpider, closing_when, crawl
 from tests.crawling.web import held, robots
-from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -73,16 +72,9 @@ async def test_the_last_crawl_to_end_closes_the_store(web, tmp_path):
 async def test_a_crawl_that_is_closed_releases_its_lease_before_the_store_is_closed(web, tmp_path):
     site = web.site(held(robots(RULES)))
     path = tmp_path / "robots.sqlite"
-
-    async def close_during_the_lookup(crawler):
-        await until(lambda: site.robots_requests)
-        close(crawler)
-
-    await crawl(
-        site.url("/a"),
-        settings={"REP_STORE": f"sqlite:///{path}"},
-        meanwhile=close_during_the_lookup,
-    )
+    during_the_lookup = closing_when(lambda _: site.robots_requests)
+    settings = {"REP_STORE": f"sqlite:///{path}"}
+    await crawl(site.url("/a"), settings=settings, meanwhile=during_the_lookup)
     assert not Path(f"{path}-wal").exists()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM leases").fetchone() == (0,)

@@ -11,7 +11,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.settings import Settings
 from twisted.internet.defer import Deferred
 
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 ADDON = {"scrapy_rep.Addon": 500}
 PATIENT = {"REP_TIMEOUT": PATIENCE, "REP_STORE_TIMEOUT": PATIENCE}
@@ -150,6 +150,27 @@ def stat(crawler, name):
 def close(crawler):
     """Begin to close the crawl."""
     crawler.closer = asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough"))
+
+
+def closing_when(condition):
+    """Return what runs beside a crawl, and closes it when ``condition`` of its crawler holds."""
+
+    async def close_then(crawler):
+        await until(lambda: condition(crawler))
+        close(crawler)
+
+    return close_then
+
+
+def releasing_when(condition, *sites):
+    """Return what runs beside a crawl, and lets answers of ``sites`` go when that holds."""
+
+    async def release_then(crawler):
+        await until(lambda: condition(crawler))
+        for site in sites:
+            site.release()
+
+    return release_then
 
 
 class _Beside:

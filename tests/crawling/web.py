@@ -27,6 +27,13 @@ def robots(body="", **kwargs):
     return answer(200, body, headers={"Content-Type": "text/plain"}, **kwargs)
 
 
+def page(tag="", **headers):
+    """The answers of a page with this in its head, and with ``Some_Header`` of its own."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = f"<html><head>{tag}</head><body>words</body></html>"
+    return [answer(200, body, headers={"Content-Type": "text/html", **headers})]
+
+
 def held(answer):
     """The same, when the site is released."""
     return [["hold"], *answer]

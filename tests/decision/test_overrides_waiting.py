@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 from scrapy import Request
 
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, releasing_when, stat
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.decision.test_overrides import overridden, override
 from tests.scheduler.test_broad import DEFER
@@ -53,13 +53,13 @@ async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(we
     ear = Ear("robotstxt_overridden")
     paths = ["/1", "/private", "/partner"] + [f"/more/{number}" for number in range(9)]
 
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued") >= len(paths))
-        site.release()
+    def all_wait(crawler):
+        return stat(crawler, "scheduler/enqueued") >= len(paths)
 
     settings = {**DEFER, **queue, **AS_PARTNER, "CONCURRENT_REQUESTS": 4}
     urls = map(site.url, paths)
-    result = await crawl(*urls, meanwhile=meanwhile, settings=settings, opened=ear.listen)
+    at_last = releasing_when(all_wait, site)
+    result = await crawl(*urls, meanwhile=at_last, settings=settings, opened=ear.listen)
     told = [what["request"].url for _, what in ear.heard]
     assert sorted(told) == sorted(site.url(path) for path in paths)
     assert result.stats["robotstxt/override_count/agent"] == len(paths)

@@ -4,11 +4,10 @@ import pytest
 from scrapy import Request
 from scrapy.settings import default_settings
 
-from tests.crawling.crawl import AS_BY_DEFAULT, Lines, close, crawl
+from tests.crawling.crawl import AS_BY_DEFAULT, Lines, closing_when, crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import lines_of, logged_by, of_kind, sections
 from tests.docs.test_console import FollowingSpider
-from tests.waiting import until
 
 PAGE = "docs/usage/troubleshooting.rst"
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -17,12 +16,7 @@ RULES = "User-agent: *\nDisallow: /private\n"
 def until_logged(begin):
     """Return arguments of a crawl that is closed as soon as a line begins so."""
     lines = Lines(begin)
-
-    async def meanwhile(crawler):
-        await until(lambda: lines.heard)
-        close(crawler)
-
-    return {"opened": lines.listen, "meanwhile": meanwhile}
+    return {"opened": lines.listen, "meanwhile": closing_when(lambda _: lines.heard)}
 
 
 async def slow(web):

@@ -134,11 +134,6 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
     site = web.site(answer(503))
     urls = [site.url("/1"), site.url("/2")]
     ear = Ear("robotstxt_differs", "robotstxt_forbidden")
-
-    def later():
-        clock.advance(3600)
-        return [Request(urls[1])]
-
     result = await crawl(
         urls[0],
         settings={
@@ -147,7 +142,7 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
             "REP_DEFER_TIMEOUT": 1800,
         },
         opened=ear.listen,
-        phases=[later],
+        phases=[clock.later(3600, urls[1])],
     )
     assert result.fetched == urls
     assert result.stats["robotstxt/dry_run/deferred"] == 1

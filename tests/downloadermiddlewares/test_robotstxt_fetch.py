@@ -394,11 +394,7 @@ async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of
             if request.url.startswith(site.url("/moved")):
                 request._set_url(request.url.replace(site.url(), other.url()))
 
-    def later():
-        clock.advance(3)
-        return [other.url("/3")]
-
-    phases = [lambda: [site.url("/moved/2")], later]
+    phases = [[site.url("/moved/2")], clock.later(3, other.url("/3"))]
     settings = {**behind(Moves), "REP_CACHE_TTL_MIN": 0}
     await crawl(site.url("/moved/1"), settings=settings, phases=phases)
     assert other.targets == ["/moved/1", "/moved/2", "/3"]

@@ -6,10 +6,9 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.signals import robotstxt_verdict
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
-from tests.waiting import until
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
 
@@ -188,12 +187,9 @@ async def test_a_page_that_is_checked_when_the_crawl_pauses_comes_again(web, tmp
     site = web.site(robots(RULES))
     settings = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": "memory://", **queue}
 
-    async def meanwhile(crawler):
-        await until(lambda: other.robots_requests)
-        close(crawler)
-
+    when_asked = closing_when(lambda _: other.robots_requests)
     request = resolved(site, "/p", other.url("/api"))
-    result = await crawl(request, settings=resolving(**settings), meanwhile=meanwhile)
+    result = await crawl(request, settings=resolving(**settings), meanwhile=when_asked)
     assert result.responses == []
     assert result.dropped == {}
     other.change(robots(RULES))

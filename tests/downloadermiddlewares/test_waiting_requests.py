@@ -15,9 +15,9 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.memory import MemoryStore
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, closing_when, releasing_when, stat
 from tests.crawling.crawl import crawl as crawl_with
-from tests.crawling.web import HANGS, answer, held, robots
+from tests.crawling.web import HANGS, held, robots
 from tests.waiting import until
 
 
@@ -28,19 +28,9 @@ def crawl(*requests, settings=None, **kwargs):
 SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 
 
-async def waiting(crawler, number):
-    """Wait until so many requests have waited for a robots.txt."""
-    await until(lambda: stat(crawler, "robotstxt/waited") >= number)
-
-
-def released_with(site, number):
-    """Let a site's answers go when so many requests wait for them."""
-
-    async def release(crawler):
-        await waiting(crawler, number)
-        site.release()
-
-    return release
+def have_waited(crawler, number):
+    """Tell whether so many requests have waited for a robots.txt."""
+    return stat(crawler, "robotstxt/waited") >= number
 
 
 async def test_waiters_with_other_tokens_get_their_own_rules(web):
@@ -51,7 +41,8 @@ async def test_waiters_with_other_tokens_get_their_own_rules(web):
         for agent in "abc"
         for path in "abc"
     ]
-    result = await crawl(*pages, meanwhile=released_with(site, len(pages)))
+    all_wait = releasing_when(lambda crawler: have_waited(crawler, len(pages)), site)
+    result = await crawl(*pages, meanwhile=all_wait)
     assert sorted(result.dropped) == [site.url("/a?a"), site.url("/b?b")]
     assert len(site.robots_requests) == 1
 
@@ -62,8 +53,8 @@ async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
     paths = ("/1", "/private", "/3", "/4")
 
     async def cancel(crawler):
-        await waiting(crawler, 1 + len(paths))  # the front page waited, too
-        await until(lambda: site.robots_requests)
+        # The front page waited, too.
+        await until(lambda: have_waited(crawler, 1 + len(paths)) and site.robots_requests)
         for task in crawler.spider.tasks[:cancelled]:
             task.cancel()
         site.release()
@@ -84,13 +75,7 @@ NO_LONGER = "robotstxt/outcome_count/unreachable"
 
 def closed_with(site, number):
     """Close the crawl when so many requests wait, and the site has been asked for its robots.txt."""
-
-    async def close_then(crawler):
-        await waiting(crawler, number)
-        await until(lambda: site.robots_requests)
-        close(crawler)
-
-    return close_then
+    return closing_when(lambda crawler: have_waited(crawler, number) and site.robots_requests)
 
 
 async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_path):
@@ -210,16 +195,6 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     result = await crawl(site.url("/1"), site.url("/private"), opened=opened)
     assert site.targets == ["/1"]
     assert list(result.dropped.values()) == ["rule"]
-
-
-async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
-    rules = "User-agent: *\nDisallow: /private\n"
-    site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
-    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **SCRAPYS_QUEUE}
-    urls = [site.url(f"/{number}") for number in range(4)]
-    result = await crawl_with(*urls, settings=settings)
-    assert sorted(result.fetched) == urls
-    assert len(site.robots_requests) == 4
 
 
 async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_path):

@@ -428,6 +428,7 @@ async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most
     # The rules of an earlier page are not used.
     assert result.stats[f"robotstxt/{'dry_run/' if other else ''}forbidden"] == 1
     assert len(site.robots_requests) <= len(urls) + 1
+    assert "robotstxt/returned_to_scheduler" not in result.stats
 
 
 @pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")

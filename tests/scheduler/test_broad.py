@@ -12,7 +12,17 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, Lines, ListSpider, close, crawl, stat
+from tests.crawling.crawl import (
+    SCRAPYS_QUEUE,
+    Downloads,
+    Lines,
+    ListSpider,
+    close,
+    closing_when,
+    crawl,
+    releasing_when,
+    stat,
+)
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.test_signals import Ear
 from tests.waiting import until
@@ -185,17 +195,14 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     hanging = web.site(HANGS, robots(RULES))
     settings = {**DEFER_LONG, "JOBDIR": str(tmp_path)}
 
-    async def meanwhile(crawler):
-        await until(
-            lambda: Admission.of(crawler).idle.count_deferred()[0] and hanging.robots_requests
-        )
-        close(crawler)
+    def both_wait(crawler):
+        return Admission.of(crawler).idle.count_deferred()[0] and hanging.robots_requests
 
     paths = ("/1", "/private", "/3")
     first = await crawl(
         *(Request(site.url(path), priority=2) for site in (deferred, hanging) for path in paths),
         settings=settings,
-        meanwhile=meanwhile,
+        meanwhile=closing_when(both_wait),
     )
     assert first.failures == []
     # The one that is deferred; the other one was not waited for.
@@ -291,16 +298,14 @@ async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_ot
             prepared = super().prepare(request)
             return prepared.replace(callback=self.gone) if request.priority else prepared
 
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "scheduler/enqueued/disk") == len(requests))
-        close(crawler)
-
     first = await crawl(
         *requests,
         settings=settings,
         spidercls=Other,
         opened=lambda crawler: crawler.engine.pause(),
-        meanwhile=meanwhile,
+        meanwhile=closing_when(
+            lambda crawler: stat(crawler, "scheduler/enqueued/disk") == len(requests)
+        ),
     )
     assert site.targets == []
     second = await crawl(settings=settings)
@@ -435,16 +440,12 @@ async def test_under_another_scheduler_half_of_the_places_stay_free(web, schedul
 async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
     late = web.site(held(robots(RULES)))
     paths = [f"/{n}" for n in range(12)]
-
-    async def meanwhile(crawler):
-        # All that finds no place, and some again.
-        await until(lambda: stat(crawler, "robotstxt/put_off") > len(paths))
-        late.release()
-
+    # All that finds no place, and some again.
+    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/put_off") > len(paths), late)
     result = await crawl(
         *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
         settings={"SCHEDULER": PriorityScheduler, "CONCURRENT_REQUESTS": 2},
-        meanwhile=meanwhile,
+        meanwhile=at_last,
     )
     assert sorted(late.targets) == sorted(paths)
     assert len(late.robots_requests) == 1
@@ -457,18 +458,14 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
 
 async def test_under_another_scheduler_requests_of_download_async_are_never_put_off(web):
     late, front = web.site(held(robots(RULES))), web.site(robots(RULES))
-
-    async def meanwhile(crawler):
-        # The front page waited, too.
-        await until(lambda: stat(crawler, "robotstxt/waited") >= 1 + 9)
-        late.release()
-
+    # The front page waited, too.
+    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") >= 1 + 9, late)
     result = await crawl(
         front.url("/"),
         settings={"SCHEDULER": FifoScheduler, "CONCURRENT_REQUESTS": 2},
         spidercls=Downloads,
         media=[late.url(f"/{n}") for n in range(9)],
-        meanwhile=meanwhile,
+        meanwhile=at_last,
     )
     assert [answer.status for answer in result.ends] == [200] * 9
     assert "robotstxt/put_off" not in result.stats
@@ -498,16 +495,11 @@ async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(w
 async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
     site = web.site(HANGS)
     ear = Ear("robotstxt_fetched")
-
-    async def meanwhile(crawler):
-        await until(lambda: len(ear.heard) >= 2)
-        close(crawler)
-
     await crawl(
         Request(site.url("/1"), meta={"download_timeout": 0.5}),
         settings=DEFER,
         opened=ear.listen,
-        meanwhile=meanwhile,
+        meanwhile=closing_when(lambda _: len(ear.heard) >= 2),
     )
     first, second = (what["record"].last.evidence.error for _, what in ear.heard[:2])
     assert (first, second) == ("timed out after 0.5 s", "timed out after 1 s")

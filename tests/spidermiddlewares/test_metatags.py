@@ -1,20 +1,14 @@
 """Meta tags and X-Robots-Tag in crawls (SPEC R-1 to R-4)."""
 
-import dataclasses
 import logging
 
 import pytest
 import scrapy
 
 from tests.crawling.crawl import ListSpider, crawl
-from tests.crawling.web import answer
+from tests.crawling.web import answer, page
+from tests.spidermiddlewares.items import Declared, Frozen
 from tests.test_signals import Ear
-
-
-def page(tag="", **headers):
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    body = f"<html><head>{tag}</head><body>words</body></html>"
-    return [answer(200, body, headers={"Content-Type": "text/html", **headers})]
 
 
 def meta(content, name="robots"):
@@ -44,12 +38,6 @@ PATHS = {
         )
     ],
 }
-
-
-@dataclasses.dataclass
-class Declared:
-    url: str
-    robots_noindex: bool = False
 
 
 class TaggedSpider(ListSpider):
@@ -176,11 +164,6 @@ async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
     ]  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Frozen:
-    robots_noindex: bool = False
-
-
 @pytest.mark.parametrize("item", [object(), Frozen(), 5])
 async def test_an_item_that_can_not_be_marked_loses_nothing_of_what_comes_after_it(web, item):
     site = web.site(paths=PATHS | {"/noindex": page(meta("noindex"))})
@@ -232,10 +215,13 @@ async def test_a_page_whose_elements_can_not_be_read_is_taken_to_say_none(web, e
     result = await crawl(page, spidercls=TaggedSpider, settings=settings)
     assert result.fetched == [page]
     assert site.targets == ["/page"]
-    assert result.items == [{"url": page}, Declared(page, robots_noindex=True)]
+    results = {"ai-training": "disallow", "search": "unknown"}
+    assert result.items == [
+        {"url": page},
+        Declared(page, robots_noindex=True, robots_usage=results),
+    ]
     meta = result.responses[0].meta
     assert meta["robots_tags"] == {"noindex": True, "nofollow": True}
-    results = {"ai-training": "disallow", "search": "unknown"}
     assert meta["robotstxt"]["usage"]["results"] == results
     assert result.stats["robotstxt/tags/unreadable"] == 1
     (line,) = result.messages(logging.WARNING)

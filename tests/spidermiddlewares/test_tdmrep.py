@@ -10,7 +10,7 @@ import scrapy
 from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import Robots, RobotsUsageDisallowed
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, closing_when, crawl, releasing_when
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, PAGE, answer, gzipped, held, redirect, robots
 from tests.downloadermiddlewares.test_modes import MODES
@@ -159,12 +159,7 @@ async def test_where_there_is_none_it_is_not_used(web, status):
 
 async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
     site = site_of(web, answer(503), file("/"))
-
-    def later():
-        clock.advance(3600)
-        return [site.url("/2")]
-
-    phases = [lambda: [site.url("/1b")], later]
+    phases = [[site.url("/1b")], clock.later(3600, site.url("/2"))]
     result = await crawl(site.url("/1"), settings=SETTINGS, phases=phases)
     assert asked(site) == 2
     assert pages(site) == {"/1", "/1b"}
@@ -200,12 +195,9 @@ async def test_a_page_without_purposes_does_not_wait_for_it(web):
                 meta = {"robotstxt_purposes": purposes}
                 yield scrapy.Request(site.url(f"/{number}"), meta=meta)
 
-    async def release(crawler):
-        await until(lambda: pages(site) == {"/1", "/2"} and asked(site))
-        site.release()
-
+    others = releasing_when(lambda _: pages(site) == {"/1", "/2"} and asked(site), site)
     settings = {**SETTINGS, **SCRAPYS_QUEUE, "REP_PURPOSES": []}
-    result = await crawl(settings=settings, spidercls=Spider, meanwhile=release)
+    result = await crawl(settings=settings, spidercls=Spider, meanwhile=others)
     assert pages(site) == {"/0", "/1", "/2"}
     assert "robotstxt/store/found" not in result.stats  # this crawl has fetched them
 
@@ -332,12 +324,9 @@ async def test_robots_txt_is_stored_while_it_is_fetched(web, tmp_path):
 
 async def test_a_crawl_that_closes_waits_for_none(web):
     site = site_of(web, HANGS)
-
-    async def close(crawler):
-        await until(lambda: asked(site))
-        await crawler.engine.close_spider_async(reason="enough")
-
-    result = await crawl(site.url("/page"), settings={**SETTINGS, **SCRAPYS_QUEUE}, meanwhile=close)
+    settings = {**SETTINGS, **SCRAPYS_QUEUE}
+    closing = closing_when(lambda _: asked(site))
+    result = await crawl(site.url("/page"), settings=settings, meanwhile=closing)
     assert pages(site) == set()
     assert result.stats["finish_reason"] == "enough"
 

@@ -1,6 +1,5 @@
 """Usage preferences in crawls: eleven sites, each with its own way to say them."""
 
-import dataclasses
 import logging
 
 import pytest
@@ -8,15 +7,11 @@ import scrapy
 
 from scrapy_rep import Robots, RobotsUsageDisallowed, SettingsError
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
-from tests.crawling.web import PAGE, answer, redirect, robots
+from tests.crawling.web import PAGE, answer, page, redirect, robots
+from tests.spidermiddlewares.items import Declared, Frozen
 from tests.test_signals import Ear
 
 HTML = {"Content-Type": "text/html"}
-
-
-def page(tag="", **headers):
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    return [answer(200, f"<html><head>{tag}</head>words</html>", headers={**HTML, **headers})]
 
 
 def usage(*lines):
@@ -43,20 +38,6 @@ AFTER = {"header n", "noai", "noml"}
 UNKNOWN = {"none", "silent"}
 """Sites of which nothing says anything of it."""
 ALL = set(SITES)
-
-
-@dataclasses.dataclass
-class Declared:
-    url: str
-    robots_usage: dict = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Frozen:
-    """An item that can't be marked."""
-
-    url: str
-    robots_usage: dict = dataclasses.field(default_factory=dict)
 
 
 class ItemSpider(ListSpider):

@@ -8,13 +8,12 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from twisted.internet.defer import Deferred, DeferredList
 
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import crawl, releasing_when
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import PAGE, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_modes import MODES
 from tests.downloadermiddlewares.test_robotstxt_fetch import Follows
 from tests.extensions.evidence.evidence import is_sound, lines, of, records
-from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\nAllow: /private/open\n"
 USAGE = "User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /no train-ai=n\n"
@@ -238,14 +237,10 @@ async def test_what_another_crawl_has_looked_up_is_told(web, tmp_path):
     site = web.site(held(robots(RULES)))
     paths = [tmp_path / name for name in ("one", "two")]
 
-    async def meanwhile(crawler):
-        await until(lambda: site.robots_requests)
-        site.release()
-
     def then(response):
         return [] if site.targets[2:] else [site.url("/again")]
 
-    options = {"then": then, "meanwhile": meanwhile}
+    options = {"then": then, "meanwhile": releasing_when(lambda _: site.robots_requests, site)}
     crawls = [crawl(site.url("/"), settings={"REP_EVIDENCE": path}, **options) for path in paths]
     await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
     told = [line for path in paths for line in lines(path) if line["kind"] == "page"]

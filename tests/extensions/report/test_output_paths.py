@@ -8,9 +8,8 @@ import pytest
 from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import crawl, releasing_when
 from tests.crawling.web import answer, held, robots
-from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -30,14 +29,9 @@ def origins(path):
 async def test_two_crawls_at_once_have_a_report_each(web, tmp_path):
     page = held(answer(200, "a page"))
     sites = [web.site(robots(RULES), paths={"*": [page]}) for _ in range(3)]
-
-    async def meanwhile(crawler):
-        await until(lambda: all(site.targets for site in sites))
-        for site in sites:
-            site.release()
-
+    all_asked = releasing_when(lambda _: all(site.targets for site in sites), *sites)
     settings = {"REP_REPORT": str(tmp_path / "report.json")}
-    crawls = [crawl(site.url("/"), settings=settings, meanwhile=meanwhile) for site in sites]
+    crawls = [crawl(site.url("/"), settings=settings, meanwhile=all_asked) for site in sites]
     results = await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
     paths = [tmp_path / f"{name}.json" for name in ("report", "report-2", "report-3")]
     assert sorted(tmp_path.iterdir()) == sorted(paths)

@@ -108,12 +108,8 @@ async def test_a_report_may_have_the_longest_file_name(web, tmp_path):
 async def test_a_site_that_recovered_says_why_it_was_unreachable(web, tmp_path, clock):
     path = tmp_path / "report.json"
     site = web.site(answer(503), robots(RULES))
-
-    def later():
-        clock.advance(3_600)
-        return [site.url("/b")]
-
-    await crawl(site.url("/a"), settings={"REP_REPORT": path}, phases=[later])
+    phases = [clock.later(3_600, site.url("/b"))]
+    await crawl(site.url("/a"), settings={"REP_REPORT": path}, phases=phases)
     (row,) = json.loads(path.read_text())["origins"]
     assert row["outcome"] == "available"
     assert row["unreachable_cause"] == "status 503"
