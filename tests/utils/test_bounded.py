@@ -1,17 +1,19 @@
 """What keeps no more than it is told to."""
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict, Once
 
+ACTS = st.sampled_from(["put", "put", "get", "discard"])
+
 
 @given(
-    st.lists(
-        st.tuples(st.sampled_from(["put", "get", "discard"]), st.integers(0, 3), st.integers(0, 50))
-    ),
-    st.integers(1, 5),
-    st.integers(1, 100),
+    st.lists(st.tuples(ACTS, st.integers(0, 4), st.integers(0, 9)), min_size=20),
+    st.integers(1, 4),
+    st.sampled_from([9, 20, math.inf]),
 )
 def test_the_least_recently_used_goes_first_and_the_newest_stays(steps, max_entries, max_bytes):
     cache = BoundedCache(max_entries=max_entries, max_bytes=max_bytes)
