@@ -95,7 +95,8 @@ class Causes(Tally):
 class Drops:
     """Logs and counts dropped requests, and sends their signal."""
 
-    def __init__(self, crawler: Crawler, announcer: Announcer, options: Options) -> None:
+    def __init__(self, crawler: Crawler, announcer: Announcer) -> None:
+        options = Options.of(crawler)
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._is_interactive = options.interactive

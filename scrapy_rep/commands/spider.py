@@ -88,7 +88,7 @@ class CoroutineRunner:
         ``robotstxt_url`` of verdicts. REP_OVERRIDES doesn't apply.
         """
         crawler = self._process.create_crawler(CommandSpider)
-        tokens = ProductTokens.of_crawl(crawler, self.options).default()
+        tokens = ProductTokens.of(crawler).default()
         rules, spellings = RobotsTxt.parse(body).rules_for(*tokens), Spellings(self.settings)
 
         def decide(url: str) -> tuple[Verdict, Decision]:

@@ -28,7 +28,6 @@ from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
-from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import printable_request
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
@@ -63,16 +62,14 @@ class Decision(NamedTuple):
 class Decider:
     """Decides on the requests of a crawl."""
 
-    def __init__(
-        self, crawler: Crawler, options: Options, cache: Cache, overrides: Overrides
-    ) -> None:
+    def __init__(self, crawler: Crawler, cache: Cache, overrides: Overrides) -> None:
         self._cache = cache
         self._known = cache.known_entry
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
-        self.tokens: ProductTokens = ProductTokens.of_crawl(crawler, options)
-        self.usage: UsageJudge = UsageJudge.of_crawl(crawler, options)
+        self.tokens: ProductTokens = ProductTokens.of(crawler)
+        self.usage: UsageJudge = UsageJudge.of(crawler)
         self._has_purposes = bool(self.usage.purposes)
 
     def known_decision(self, request: Request) -> Decision | None:

@@ -23,16 +23,17 @@ class ProductTokens:
     They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of the request.
     """
 
-    def __init__(self, crawler: Crawler, options: Options) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._configured = options.tokens
+        self._configured = Options.of(crawler).tokens
         self._default: tuple[str, ...] | None = None
         self._values: list[bytes] | None = None
         self._tokens: tuple[str, ...] = ()
 
     @classmethod
-    def of_crawl(cls, crawler: Crawler, options: Options) -> ProductTokens:
-        return get_or_add_part(crawler, cls, lambda: cls(crawler, options))
+    def of(cls, crawler: Crawler) -> ProductTokens:
+        """Return the instance of a crawl."""
+        return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def of_request(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``; without a User-Agent, those of the default header."""

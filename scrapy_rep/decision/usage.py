@@ -40,8 +40,9 @@ class Judgement(NamedTuple):
 class UsageJudge:
     """Compares usage preferences with the purposes that a crawl or a request declares."""
 
-    def __init__(self, crawler: Crawler, options: Options) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         """Raise SettingsError if the spider declares unknown purposes."""
+        options = Options.of(crawler)
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._sources = set(options.usage_sources)
@@ -59,9 +60,9 @@ class UsageJudge:
             self.purposes = _checked_purposes(named, "the spider", SettingsError)
 
     @classmethod
-    def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
+    def of(cls, crawler: Crawler) -> UsageJudge:
         """Return the instance of a crawl. Raises SettingsError as the constructor does."""
-        return get_or_add_part(crawler, cls, lambda: cls(crawler, options))
+        return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
         """Return the declared purposes of ``request``. Raises ValueError if any is unknown."""

@@ -77,13 +77,13 @@ class CrawlParts:
         overrides = Overrides(options.overrides, clock.time)
         self.has_overrides: bool = bool(overrides)
         self.announcer: Announcer = Announcer(crawler)
-        self.drops: Drops = Drops(crawler, self.announcer, options)
+        self.drops: Drops = Drops(crawler, self.announcer)
         self.override_log: OverrideLog = OverrideLog(crawler, self.announcer, overrides)
         self._shared = get_shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
         records = self._make_records(builtin)
         self.cache: Cache = Cache(records, self._shared.entries, self._send_parsed)
-        decider = Decider(crawler, options, self.cache, overrides)
+        decider = Decider(crawler, self.cache, overrides)
         self.decider: Decider = decider
         self._leases = leases = HostLeases(self._shared.store, clock)
         self.admission: Admission = Admission(crawler, self.cache, decider, options, clock, leases)

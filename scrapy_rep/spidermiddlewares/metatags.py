@@ -31,7 +31,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         super().__init__(crawler)
         if self._options.meta_tags is False:
             raise NotConfigured
-        self._tokens = ProductTokens.of_crawl(crawler, self._options)
+        self._tokens = ProductTokens.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
         """Write the tags of the page to its meta; none if that has ``dont_obey_robotstxt``."""

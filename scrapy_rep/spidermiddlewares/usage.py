@@ -24,7 +24,7 @@ class RobotsUsageMiddleware(PageMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._judge = UsageJudge.of_crawl(crawler, self._options)
+        self._judge = UsageJudge.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.

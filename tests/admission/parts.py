@@ -52,7 +52,7 @@ class Parts:
         self.entries = BoundedCache()
         self.cache = self.network.cache(self.entries, permits=permits)
         self.overrides = Overrides(options.overrides, time.clock.time)
-        self.decider = ObservedDecider(crawler, options, self.cache, self.overrides)
+        self.decider = ObservedDecider(crawler, self.cache, self.overrides)
         self.store = lease_store(time) if store is None else store
         self.admission = Admission(
             crawler,

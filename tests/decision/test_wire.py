@@ -18,7 +18,6 @@ from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.canonical import canonical_target
 from scrapy_rep.protocol.origin import origin_of, split_url, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.settings import Options
 from tests.decision.odd_urls import odd_urls
 from tests.decision.wire import Ftp, Http, Http2
 from tests.waiting import PATIENCE
@@ -143,7 +142,7 @@ class Judged:
 async def compare(shipped, certificate):
     handler, crawler = shipped.handler()
     judged = Judged()
-    decider = Decider(crawler, Options.from_settings(crawler.settings), judged, Overrides((), None))
+    decider = Decider(crawler, judged, Overrides((), None))
     wire = shipped.wire()
     await wire.open(certificate)
     expected = {}

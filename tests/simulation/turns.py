@@ -194,7 +194,7 @@ class Worker:
         policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
         # What it knows doesn't expire.
         cache = make_cache(store, Clock(lambda: loop.now + EPOCH, loop.time), policy=policy)
-        self.decider = Decider(crawler, options, cache, Overrides((), self.time))
+        self.decider = Decider(crawler, cache, Overrides((), self.time))
         leases = HostLeases(store, clock)
         self.admission = Admission(crawler, cache, self.decider, options, clock, leases)
         for origin, delay in world.delays.items():

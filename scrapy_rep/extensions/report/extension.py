@@ -112,8 +112,8 @@ class RobotsReport:
             "finished": iso_time(time()),
             "finish_reason": reason,
             "dry_run": self._options.dry_run,
-            "tokens": list(ProductTokens.of_crawl(self._crawler, self._options).default()),
-            "purposes": list(UsageJudge.of_crawl(self._crawler, self._options).purposes),
+            "tokens": list(ProductTokens.of(self._crawler).default()),
+            "purposes": list(UsageJudge.of(self._crawler).purposes),
             **{name: counts.total() for name, counts in self._counts.reasons.items()},
             **{name: stats.value(self._crawler, stat) for name, stat in _FIGURES.items()},
         }
