@@ -40,9 +40,6 @@ class Waiting(Generic[K]):
     def __contains__(self, key: K) -> bool:
         return key in self._holds
 
-    def __len__(self) -> int:
-        return len(self._holds)
-
     def __iter__(self) -> Iterator[tuple[K, Origin | None, Hold]]:
         for key, (origin, hold) in self._holds.items():
             yield key, origin, hold

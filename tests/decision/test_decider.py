@@ -6,11 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy import Request
-from scrapy.settings import Settings
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -369,15 +367,6 @@ def test_what_is_disallowed_or_allowed_in_every_spelling_is_decided_as_it_stands
     scene.knows(rules)
     decision = scene.known(path)
     assert (decision.target, decision.verdict.line) == (path, 2)
-
-
-def test_rules_of_any_file_are_asked_for_every_spelling():
-    rules = RobotsTxt.parse(RULES.encode()).rules_for("testbot")
-    spellings = Spellings(Settings())
-    for path in DOTS:
-        assert not verdict_of_rules(rules, f"{SITE}{path}", spellings).allowed
-    assert verdict_of_rules(rules, f"{SITE}/a/../b", spellings).allowed
-    assert verdict_of_rules(rules, f"{SITE}/robots.txt", spellings).reason is Reason.ROBOTSTXT
 
 
 # However it is asked.

@@ -112,21 +112,6 @@ def test_what_may_permit_more_means_the_host_as_it_is_written(policy):
     }  # fmt: skip
 
 
-@pytest.mark.rfc3986("5.2.4")
-@pytest.mark.parametrize("meta", [{}, {"verbatim_url": True}], ids=["as ever", "verbatim"])
-async def test_file_is_asked_under_every_spelling(web, tmp_path, meta):
-    """Most servers take the dots out, and would send the page that the file disallows."""
-    site = web.site(robots(""))
-    path = tmp_path / "rules.txt"
-    path.write_text("User-agent: *\nDisallow: /private\n")
-    dotted = [site.url(path) for path in ("/a/../private", "/./private/x", "/%2E/private/y")]
-    urls = [*dotted, site.url("/a/../open")]
-    settings = overridden(override("file", path=str(path)))
-    result = await crawl(*(Request(url, meta=meta) for url in urls), settings=settings)
-    assert site.targets == ["/a/../open"]
-    assert result.dropped == dict.fromkeys(dotted, "rule")
-
-
 async def test_an_expired_override_is_a_warning_and_none(web):
     site = web.site(robots(RULES))
     settings = overridden(override("ignore", until="2020-01-31"))
