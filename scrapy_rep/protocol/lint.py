@@ -80,7 +80,6 @@ CODES: Final = {
     "crawlers whose group has no Content-Signal (scrapy-rep's own decision), a 'yes' for nobody",
     "usage-between-names": "a usage line between User-agent lines is for all of them",
     "usage-misspelt": "a field that is Content-Signal with a letter too many, and read as that",
-    "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
     "relative-license": "a license takes a full URL",
 }
 """The kinds of findings, with their messages."""
@@ -90,7 +89,6 @@ OTHER_FIELDS: Final = frozenset(
 )
 """Fields outside RFC 9309 that some crawlers read."""
 
-_ABANDONED: Final = frozenset({b"allowaitraining", b"disallowaitraining"})
 _MARK: Final = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _HTML: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|!--)|\s*<\?xml", re.IGNORECASE)
 _URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -265,8 +263,6 @@ class _Linter:
     def _read_rule(self, line: Line) -> str:
         self._between.clear()
         self._has_rule = True
-        if line.field.lower() in _ABANDONED:
-            self._add_finding(line.number, "usage-abandoned", as_text(line.field))
         word = "allow" if line.kind is LineKind.ALLOW else "disallow"
         if not self._named:
             self._add_finding(line.number, "rule-without-group")

@@ -134,8 +134,6 @@ def test_a_usage_line(line, code):
             + b"User-agent: a\nDisallow: /x\nContent-Usage: train-ai=n\nUser-agent: b\nAllow: /",
             [],
         ),
-        # The abandoned draft.
-        (GROUP + b"DisallowAITraining: /", [(2, "misspelt"), (2, "usage-abandoned")]),
     ],
 )
 def test_where_usage_lines_are(body, found):

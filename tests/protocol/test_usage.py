@@ -96,8 +96,8 @@ LINE = b"Content-Usage: train-ai=y\n"
         (b"Content-Signal: ai-train=no\nUser-agent: a\nDisallow: /", ["b"], [1], "disallow"),
         # Other lines above all groups are nobody's.
         (b"Content-Usage: train-ai=n\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
-        (b"DisallowAITraining: /\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
-        (b"User-agent: *\nDisallowAITraining:\n", ["a"], [], "unknown"),
+        # The draft of this line was abandoned.
+        (b"User-agent: *\nDisallowAITraining: /\n", ["a"], [], "unknown"),
         # Signals behind a blank line are those of the group above.
         (BEHIND, ["a"], [6], "disallow"),
         (BEHIND, ["b"], [], "unknown"),
@@ -466,15 +466,6 @@ def test_a_header_that_is_about_something_else():
     assert Usage().with_header("Server", ["train-ai=n"]) == Usage()
 
 
-def test_the_abandoned_draft_is_read_on_request():
-    lines = ["DisallowAITraining: /", "AllowAITraining: /open/", "DisallowAITraining:", "Allow: /"]
-    said = usage(*lines)
-    assert [s.source for s in said.statements] == ["disallowaitraining"]
-    assert said.from_sources(["content-usage"]).result("ai-training") == "unknown"
-    assert said.from_sources(["disallowaitraining"]).result("ai-training") == "disallow"
-    assert usage(*lines, path="/open/x").result("ai-training") == "allow"
-
-
 def test_across_sources_any_disallow_counts():
     said = usage("Content-Usage: train-ai=y, search=y", "Content-Signal: ai-train=no, ai-input=yes")
     assert {purpose: said.result(purpose) for purpose in PURPOSES} == {
@@ -547,7 +538,7 @@ def test_more_lines_than_are_read_disallow_all_purposes_of_all_sources():
     usage = of(b"User-agent: *\n" + LINE * 1_350)
     assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
     assert usage.value("search") == "disallow"
-    for source in ("content-usage", "content-signal", "disallowaitraining"):
+    for source in ("content-usage", "content-signal"):
         assert usage.from_sources([source]).result("tdm") == "disallow"
 
 

@@ -24,7 +24,7 @@ signals = st.lists(
 lines = st.one_of(
     st.builds("Content-Usage: {}{}".format, paths, usage_words),
     st.builds("Content-Signal: {}{}".format, paths, signals),
-    st.sampled_from(["License: http://l/1", "Disallow: /c", "DisallowAITraining: /a", "", "x"]),
+    st.sampled_from(["License: http://l/1", "Disallow: /c", "", "x"]),
 )
 
 

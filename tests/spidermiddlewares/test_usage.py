@@ -300,15 +300,6 @@ async def test_robots_tells_without_purposes(web):
     assert found == {"/": [("train-ai", "disallow")], "/x": [("search", "allow")], "/no": []}
 
 
-async def test_the_abandoned_draft_on_request(web):
-    lines = ["DisallowAITraining: /page", "Allow: /page"]
-    for sources, fetched in ((["content-usage"], 1), (["disallowaitraining"], 0)):
-        site = web.site(usage(*lines), paths={"/page": [answer(200, PAGE, headers=HTML)]})
-        settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_SOURCES": sources, **TRAINING}
-        result = await crawl(site.url("/page"), settings=settings)
-        assert len(result.responses) == fetched
-
-
 async def test_a_reservation_in_headers_and_meta_elements(web):
     reserved = '<meta name="tdm-reservation" content="1">'
     site = web.site(

@@ -11,16 +11,13 @@ from scrapy_rep.protocol.matching.wildcards import is_match
 from scrapy_rep.protocol.usage.readers import READERS, license_in
 from scrapy_rep.protocol.usage.statement import (
     ABOVE_GROUPS,
-    ALLOW,
     ANY,
     CONTENT_SIGNAL,
     CONTENT_USAGE,
     DISALLOW,
-    LEGACY,
     LICENSE,
     ROBOTSTXT,
     Statement,
-    Value,
     statements_of,
 )
 from scrapy_rep.protocol.usage.usage import Usage, distinct
@@ -30,12 +27,10 @@ SOURCE_OF_FIELD: Final = {
     b"content-signal": CONTENT_SIGNAL,
     b"content-signals": CONTENT_SIGNAL,
     b"license": LICENSE,
-    b"disallowaitraining": LEGACY,
-    b"allowaitraining": LEGACY,
 }
 """The source of the statements of each field; fields are in lower case."""
 USAGE_FIELDS: Final = tuple(field.decode() for field in SOURCE_OF_FIELD)
-USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
+USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license")
 """Each of USAGE_FIELDS contains one of these words: a file without them has no usage lines."""
 
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
@@ -72,8 +67,7 @@ def _size_of(line: Line) -> int:
 
 _WHY: Final = f"more than {MAX_USAGE_BYTES:,} bytes of usage lines"
 TOO_MANY: Final = tuple(
-    Statement(source, ANY, DISALLOW, _WHY, None)
-    for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
+    Statement(source, ANY, DISALLOW, _WHY, None) for source in (CONTENT_USAGE, CONTENT_SIGNAL)
 )
 """The statements if the usage lines have more bytes than are read: all uses are disallowed."""
 
@@ -111,7 +105,7 @@ class UsageRules:
         """
         if self._compiled is None:
             self._compiled = [
-                _rules_of(source, self._lines) for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
+                _rules_of(source, self._lines) for source in (CONTENT_USAGE, CONTENT_SIGNAL)
             ]
             self._compiled.append(_rules_of(CONTENT_SIGNAL, self._above, place=ABOVE_GROUPS))
             self._lines, self._above = (), []
@@ -130,9 +124,10 @@ def _rules_of(source: str, lines: Iterable[Line], place: str = ROBOTSTXT) -> lis
     """
     by_pattern: dict[str, list[Statement]] = {}
     for line in lines:
-        if source_of(line) != source or (source == LEGACY and not line.value):
+        if source_of(line) != source:
             continue
-        path, values = _path_and_values(source, line)
+        path, statement = path_and_statement(line.value)
+        values = READERS[source](statement)
         if place == ABOVE_GROUPS:
             values = {label: value for label, value in values.items() if value == DISALLOW}
             if not values:
@@ -141,13 +136,6 @@ def _rules_of(source: str, lines: Iterable[Line], place: str = ROBOTSTXT) -> lis
         by_pattern.setdefault(canonical_patterns(path), []).extend(statements)
     patterns = sorted(by_pattern, key=len, reverse=True)
     return [(pattern, distinct(by_pattern[pattern])) for pattern in patterns]
-
-
-def _path_and_values(source: str, line: Line) -> tuple[bytes, dict[str, Value]]:
-    if source == LEGACY:
-        return line.value, {"ai-training": ALLOW if line.field[:1] in b"aA" else DISALLOW}
-    path, statement = path_and_statement(line.value)
-    return path, READERS[source](statement)
 
 
 def path_and_statement(value: bytes) -> tuple[bytes, bytes]:

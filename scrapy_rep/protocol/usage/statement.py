@@ -21,7 +21,6 @@ CONTENT_SIGNAL: Final = "content-signal"
 TAGS: Final = "tags"
 TDMREP: Final = "tdmrep"
 LICENSE: Final = "license"
-LEGACY: Final = "disallowaitraining"
 
 ABOVE_GROUPS: Final = "robots.txt above the first User-agent line"
 ROBOTSTXT: Final = "robots.txt"
@@ -45,14 +44,13 @@ REVISIONS: Final[dict[str, str]] = {
     TAGS: "no specification: a convention of some sites",
     TDMREP: "W3C Community Group report of 10 May 2024, which is no W3C standard",
     LICENSE: "RSL 1.0 of 10 December 2025",
-    LEGACY: "an abandoned Internet-Draft, draft-canel-robots-ai-control-00 (October 2024)",
 }
 """The supported revision of the specification, by source."""
 
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """The purposes that can be declared in REP_PURPOSES: what the pages of a crawl are used for."""
 
-SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP, LEGACY)
+SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP)
 """The sources that can be chosen in REP_USAGE_SOURCES. There, ``tdmrep`` is the file tdmrep.json
 only; TDMRep headers and meta elements belong to ``tags``."""
 
@@ -66,10 +64,8 @@ MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (TAGS, "noai"): ("ai-training",),
     (TAGS, "noml"): ("ai-training",),
     (TDMREP, "tdm-reservation"): ("tdm", "ai-training"),
-    (LEGACY, "ai-training"): ("ai-training",),
     (CONTENT_USAGE, ANY): PURPOSES,
     (CONTENT_SIGNAL, ANY): PURPOSES,
-    (LEGACY, ANY): PURPOSES,
 }
 """The purposes for which a statement counts, by source and label. No specification contains this
 table: scrapy-rep has chosen it."""
