@@ -35,9 +35,9 @@ class Wait(NamedTuple):
 class Robots:
     """The verdicts and other contents of robots.txt files: ``Robots.of(self.crawler)`` in a spider.
 
-    A robots.txt that is not known yet is fetched, and then also used for the requests of the crawl.
-    In all methods ``page`` is a URL or a request. If it is a request, its User-Agent and its proxy
-    are used, as in a crawl.
+    A robots.txt that is not known yet is fetched if the method says so, and then also used for the
+    requests of the crawl. A ``page`` is a URL or a request. If it is a request, its User-Agent and
+    its proxy are used, as in a crawl.
     """
 
     def __init__(

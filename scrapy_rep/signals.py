@@ -33,8 +33,8 @@ robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, Scrapy's built-in middleware would decide
 differently."""
 robotstxt_crawl_delay: Final = object()
-"""``(origin, delay, taken)``: a robots.txt has a delay between requests. ``taken`` is the delay of
-the download slot; None if DOWNLOAD_SLOTS has a delay for the slot."""
+"""``(origin, delay, taken)``: a robots.txt has a delay between requests. ``taken`` is the delay
+that is used; None if DOWNLOAD_SLOTS has a delay for the slot."""
 robotstxt_back_off: Final = object()
 """``(origin, status, seconds)``: a site refused a request with 429 or 503. Its host gets no
 requests for ``seconds``."""

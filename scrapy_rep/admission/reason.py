@@ -80,7 +80,8 @@ class Reason:
     end: ClassVar[str] = ""
     """What ends the wait, for the docs."""
     defers: ClassVar[bool] = False
-    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``."""
+    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``. They
+    must be disallowed meanwhile: allowed requests aren't dropped after REP_DEFER_TIMEOUT."""
     of_host: ClassVar[bool] = False
     """Whether all origins of a host wait for the same."""
     key: ClassVar[str] = ""

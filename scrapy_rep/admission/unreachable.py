@@ -93,7 +93,10 @@ class Unreachable(Reason):
 
 
 class Idle:
-    """Keeps a crawl open that has only deferred requests, and logs that once."""
+    """Keeps a crawl open that has only deferred requests, though the spider counts as idle.
+
+    The queues are empty for Scrapy then. ``spider_idle`` is sent if only robots.txt is fetched.
+    """
 
     def __init__(self, crawler: Crawler, clock: Clock, queues: Sequence[Queue]) -> None:
         self._crawler = crawler

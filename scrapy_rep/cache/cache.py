@@ -15,9 +15,9 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, TdmEntry
+from scrapy_rep.cache.joined_lookups import Done, JoinedLookups
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
 from scrapy_rep.cache.records import Records
-from scrapy_rep.cache.shared_lookups import Done, SharedLookups
 from scrapy_rep.protocol.fetch_policy import Access, Grant
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -96,11 +96,11 @@ class Cache:
         self._logger = LimitedLogger(__name__, records.crawler)
         self._returns = 0
         self.limit: LookupLimit = records.limit
-        self._lookups: SharedLookups[_LookupResult] = SharedLookups(
+        self._lookups: JoinedLookups[_LookupResult] = JoinedLookups(
             self._look_up, self._store_and_send_parsed, records.limit
         )
         # A page that needs no tdmrep.json must not wait for it.
-        self._tdm_lookups: SharedLookups[TdmRules] = SharedLookups(
+        self._tdm_lookups: JoinedLookups[TdmRules] = JoinedLookups(
             self._look_up_tdmrep, self._store_tdmrep, records.limit
         )
 

@@ -37,7 +37,10 @@ User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
 class Validity:
-    """Base class: when a file is valid, in seconds since the epoch; longer for its first page."""
+    """Base class: when a file is valid, in seconds since the epoch.
+
+    For its first page, it is valid for at least _MAX_UNUSED seconds.
+    """
 
     __slots__ = ("end", "start", "unused")
 

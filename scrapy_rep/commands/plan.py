@@ -90,6 +90,7 @@ def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
 
 
 def _open_file(path: str) -> BinaryIO:
+    """Open ``path``, or standard input (-), as it is. Raises UsageError if that fails."""
     try:
         # sys.stdin is not used: after Ctrl-C, its lock would block the end of the process.
         return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123

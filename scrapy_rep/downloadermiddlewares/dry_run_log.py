@@ -175,9 +175,10 @@ class DryRun:
         return logging.INFO if causes.add_verdict(verdict, decision.usage) else logging.DEBUG
 
     def _count_delay(self, decision: Decision) -> None:
-        terms = self._admission.terms(decision)  # logs a delay that the site asks for
-        if terms and decision.origin is not None:
-            seconds = terms[CrawlDelay.key]
+        # This logs a delay that the site asks for.
+        terms = self._admission.terms(decision) or {}
+        seconds = terms.get(CrawlDelay.key)
+        if seconds is not None and decision.origin is not None:
             host = decision.origin.host
             requests, _ = self._slow_hosts.get(host, (0, 0.0))
             self._slow_hosts[host] = requests + 1, seconds

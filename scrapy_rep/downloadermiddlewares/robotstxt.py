@@ -236,7 +236,11 @@ class RobotsTxtMiddleware:
     async def _wait_for_verdict(
         self, request: Request, decision: Decision, note: Note
     ) -> tuple[Decision, Situation]:
-        """Wait for the verdict on ``request``; if robots.txt is unreachable, for its next try."""
+        """Wait for the verdict on ``request``.
+
+        If it doesn't come from a queue, it also waits once for the next try of an unreachable
+        robots.txt.
+        """
         while True:
             has_tried = decision.verdict is not None
             decision = await self._waiting.wait_for_decision(request, decision, on_wire=note.again)

@@ -38,7 +38,10 @@ _MAX_URIS: Final = 3
 
 
 class Refusals:
-    """Counts the responses that refuse an allowed request, or require a license."""
+    """Counts and announces the responses that refuse an allowed request, or require a license.
+
+    A request that requires a license is not retried.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

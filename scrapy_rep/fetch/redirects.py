@@ -31,7 +31,7 @@ _MAX_LOCATION: Final = 8_000
 
 @dataclass(eq=False)
 class Chain:
-    """The requests of one fetch: one for the file, and one for each redirect that is followed.
+    """The URLs of one fetch, and the checks of each redirect; the fetcher limits their number.
 
     ``deadline`` is the time of the monotonic clock at which the fetch times out.
     """

@@ -76,7 +76,9 @@ class RobotsTxt:
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
-        """Parse a body, which may be any bytes. Never raises.
+        """Parse a body, which may be any bytes of any size: the fetch has cut it. Never raises.
+
+        Groups are read when they are needed.
 
         With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
         the directory itself, as in Google's parser.

@@ -114,6 +114,7 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
 
 
 def _text(name: str | bytes) -> str:
+    """Return ``name`` as text: bytes are UTF-8, or else Latin-1."""
     if isinstance(name, str):
         return name
     try:

@@ -177,7 +177,7 @@ class Lanes:
         return request
 
     def close(self) -> list[str | int] | dict[str, list[int]]:
-        """Remove all lanes; return the state for JOBDIR, empty if no requests are left."""
+        """Remove all lanes; return the state for JOBDIR. Requests in memory have none."""
         self._lanes.clear()
         self._slots.clear()
         self.size = 0

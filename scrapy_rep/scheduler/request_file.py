@@ -120,8 +120,9 @@ Key = tuple[Any, ...]
 class RequestFile:
     """The rows of the file. Methods that read raise sqlite3.Error if it can't be read.
 
-    The position of a row is its number, or its negated number. Methods that read leave out rows
-    that were popped or marked as unreadable; the mark ends when the file is opened again.
+    The position of a row is its number, or its negated number. A popped row stays in the file until
+    its request is finished. Methods that read leave out rows that were popped or marked as
+    unreadable; the mark is in the file, and is removed when it is opened again.
     """
 
     def __init__(self, crawler: Crawler, folder: str, state: Any) -> None:

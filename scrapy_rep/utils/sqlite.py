@@ -110,7 +110,10 @@ def open_file(
 
 
 def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None:
-    """Make the schema in an empty file. Raises sqlite3.Error if that fails."""
+    """Make the schema in an empty file, in the transaction of the caller, if it has begun one.
+
+    Raises sqlite3.Error if that fails.
+    """
     for statement in file_format.schema:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {file_format.application_id}")
@@ -163,6 +166,7 @@ def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:
 
 
 def _enable_wal(connection: sqlite3.Connection, timeout: float) -> None:
+    """Use a write-ahead log of limited size, without a flush to the disk after each commit."""
     end = monotonic() + timeout
     while True:  # SQLite's own timeout doesn't cover this statement
         try:

@@ -104,7 +104,7 @@ LINE = b"Content-Usage: train-ai=y\n"
         (b"User-agent: *\nDisallow: /\n", ["mybot"], [], "unknown"),
         # Of more lines than are read, all are a disallow.
         (b"User-agent: *\n" + LINE * 1_300, ["a"], [2], "allow"),
-        (b"User-agent: *\n" + LINE * 1_350, ["a"], [None] * 3, "disallow"),
+        (b"User-agent: *\n" + LINE * 1_350, ["a"], [None] * 2, "disallow"),
     ],
 )
 def test_whose_a_line_is(body, tokens, lines, training):

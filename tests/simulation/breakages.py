@@ -11,7 +11,7 @@ from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.shared_lookups import SharedLookups
+from scrapy_rep.cache.joined_lookups import JoinedLookups
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.fetch_policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
@@ -23,7 +23,7 @@ from scrapy_rep.utils.download_facts import host_of
 known, access, land, claim = (
     Cache.known_entry,
     Policy.access,
-    SharedLookups._pass_result,
+    JoinedLookups._pass_result,
     MemoryStore.claim,
 )
 come, end_pause = WaitingRequests._wake, BackOff.ended
@@ -78,9 +78,9 @@ BREAKAGES = {
         (Policy, "is_due", expired_records_are_used),
         (MemoryStore, "claim", leases_are_given_to_all),
         (MemoryStore, "claim", leases_come_without_the_record),
-        (SharedLookups, "_pass_result", one_waiter_is_told),
-        (SharedLookups, "close", a_flight_is_cancelled_and_nobody_told),
-        (SharedLookups, "close", a_closing_crawl_flies_on),
+        (JoinedLookups, "_pass_result", one_waiter_is_told),
+        (JoinedLookups, "close", a_flight_is_cancelled_and_nobody_told),
+        (JoinedLookups, "close", a_closing_crawl_flies_on),
     ]
 }
 

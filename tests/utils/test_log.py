@@ -22,7 +22,7 @@ OF_PROCESS = {
 """Modules whose lines are counted in the process, as they belong to no crawl."""
 OF_OBJECT = {
     "admission/host_leases.py",
-    "cache/shared_lookups.py",
+    "cache/joined_lookups.py",
     "extensions/evidence/writer_thread.py",
     "stores/guarded.py",
     "stores/redis.py",

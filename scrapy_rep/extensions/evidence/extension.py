@@ -26,7 +26,7 @@ from scrapy_rep.extensions.evidence.formats import open_to_write
 from scrapy_rep.extensions.evidence.parts import Line
 from scrapy_rep.extensions.evidence.writer_thread import WriterThread
 from scrapy_rep.extensions.output_paths import path_of_setting
-from scrapy_rep.extensions.robotstxt_values import RobotsFile, as_json, iso_time
+from scrapy_rep.extensions.robots_file import RobotsFile, as_json, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.record import Record

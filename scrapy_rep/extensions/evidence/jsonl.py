@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, digest_of, is_about
 from scrapy_rep.extensions.output_paths import replace_file
-from scrapy_rep.extensions.robotstxt_values import as_json
+from scrapy_rep.extensions.robots_file import as_json
 from scrapy_rep.utils.bounded import BoundedCache
 
 _BLOCK: Final = 64 * 1024

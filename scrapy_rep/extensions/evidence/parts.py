@@ -9,7 +9,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from scrapy_rep.extensions.robotstxt_values import RobotsFile, as_json
+from scrapy_rep.extensions.robots_file import RobotsFile, as_json
 
 MAX_BYTES: Final = 128 * 1024**2
 """Size of a part in bytes after which the next part is begun."""

@@ -18,7 +18,7 @@ from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-unty
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, is_about
-from scrapy_rep.extensions.robotstxt_values import RobotsFile, iso_time
+from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.utils.text import printable
 
 _BLOCK: Final = 64 * 1024

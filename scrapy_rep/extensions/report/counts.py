@@ -15,7 +15,7 @@ from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import stored_judgement
 from scrapy_rep.exceptions import usage_decision_of
 from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
-from scrapy_rep.extensions.robotstxt_values import RobotsFile, iso_time
+from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.crawl_delay import Delay

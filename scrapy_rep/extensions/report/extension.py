@@ -19,7 +19,7 @@ from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.output_paths import claim, path_of_setting, release, replace_file
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.robotstxt_values import as_json, iso_time
+from scrapy_rep.extensions.robots_file import as_json, iso_time
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger

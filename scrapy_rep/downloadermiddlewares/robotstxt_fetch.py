@@ -1,11 +1,9 @@
-"""The first downloader middleware, closest to the engine, and the last, closest to the downloader.
+"""The downloader middleware closest to the downloader, which protects requests for robots.txt.
 
-The last one protects requests for robots.txt from other middlewares: it removes what they have
-added, and raises the response as an exception, ``Received``. No other middleware handles the
-exception, so the fetcher gets the response unchanged. It also gives back requests that the wire
-doesn't send now.
-
-Both decide on the URL of a response that is not that of its request.
+It removes what other middlewares have added to them, and raises the response as an exception,
+``Received``. No other middleware handles the exception, so the fetcher gets the response unchanged.
+It also gives back requests that the wire doesn't send now, and decides on the URL of a response
+that is not that of its request.
 """
 
 from __future__ import annotations
@@ -44,11 +42,10 @@ _CONDITIONAL: Final = (
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 _FOLLOWED: Final = "its download handler followed a redirect"
-_CHANGED: Final = "another middleware has changed its URL"
 
 
-class _Guard:
-    """Base class of both middlewares."""
+class Guard:
+    """Base class of the downloader middlewares closest to the downloader and to the engine."""
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -61,7 +58,7 @@ class _Guard:
         return cls(crawler)
 
 
-class RobotsTxtFetchMiddleware(_Guard):
+class RobotsTxtFetchMiddleware(Guard):
     """The downloader middleware closest to the downloader: its order must be the highest.
 
     A response is checked if its URL is not that of the request, because its download handler has
@@ -163,27 +160,6 @@ class RobotsTxtFetchMiddleware(_Guard):
         if checked is response:
             store_grant(request, response.url, None)
         return checked
-
-
-class RobotsTxtResponseMiddleware(_Guard):
-    """The downloader middleware closest to the engine: its order must be the lowest.
-
-    A response is checked again if another middleware has changed its URL. A middleware for a web
-    service may do this, for example, if the service has followed a redirect.
-    """
-
-    def process_response(
-        self, request: Request, response: Response
-    ) -> Response | Awaitable[Request | Response]:
-        """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
-
-        Raises RobotsTxtDisallowed if the URL of ``response`` is disallowed.
-        """
-        ticket = request.meta.pop(TICKET_KEY, None)
-        url = ticket[0] if isinstance(ticket, tuple) else request.url
-        if response.url == url or (again := get_part(self._crawler, DecideAgain)) is None:
-            return response
-        return again.check_response_url(request, response, _CHANGED)
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:

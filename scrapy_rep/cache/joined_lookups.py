@@ -37,7 +37,7 @@ class _Lookup(Generic[T]):
     task: Deferred[None] | None = None
 
 
-class SharedLookups(Generic[T]):
+class JoinedLookups(Generic[T]):
     """All lookups that are under way, at most one of each origin.
 
     ``look_up`` is called with an origin, product tokens, the request that started the lookup, and
