@@ -58,8 +58,8 @@ class RobotsSitemapMixin:
         except (CrawlClosingError, CancelledError):
             pass  # Twisted's CancelledError is an Exception: the next clause would log it
         except Exception:
-            crawler = self.crawler  # type: ignore[attr-defined]
-            logger = LimitedLogger(__name__, crawler)
+            # A spider has no ``crawler`` if its ``from_crawler`` doesn't set it.
+            logger = LimitedLogger(__name__, getattr(self, "crawler", None))
             logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []
 

@@ -14,6 +14,7 @@ from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, printable_url
 
 TAGS_KEY: Final = "robots_tags"
@@ -60,7 +61,8 @@ class RobotsTagsMiddleware(PageMiddleware):
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
         drops = Drops.of(self.crawler)
         if drops is None:
-            self._logger.debug("Ignoring link (nofollow): %s", printable_request(request))
+            logger = LimitedLogger(__name__, self.crawler)
+            logger.debug("Ignoring link (nofollow): %s", printable_request(request))
         else:
             drops.report(request, _NOFOLLOW, response.url)
         return request if self._options.dry_run else None
@@ -87,7 +89,8 @@ class RobotsTagsMiddleware(PageMiddleware):
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
             page = printable_url(response)
-            self._logger.debug("Too many robots tags, the page is treated as none: %s", page)
+            logger = LimitedLogger(__name__, self.crawler)
+            logger.debug("Too many robots tags, the page is treated as none: %s", page)
         return tags
 
 

@@ -10,6 +10,7 @@ from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgem
 from scrapy_rep.exceptions import describe_results
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
 
 ITEM_FIELD: Final = "robots_usage"
@@ -48,7 +49,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         store_judgement(request, judgement)
         self._judge.report(request, judgement)
         if judgement.refused and not self._judge.drops_items:
-            self._logger.info(
+            LimitedLogger(__name__, self.crawler).info(
                 "Usage preferences disallow a declared use (%s): %s",
                 describe_results(judgement.results),
                 printable_request(request),

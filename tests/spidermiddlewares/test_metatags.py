@@ -195,6 +195,8 @@ async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
     assert {"/attributes-next", "/header-next"} < set(site.targets)
     assert "/tags-next" not in site.targets
     assert result.stats["robotstxt/tags/too_many"] == 1
+    (line,) = result.messages(name="scrapy_rep.spidermiddlewares.metatags")
+    assert line.startswith("Too many robots tags, the page is treated as none: ")
 
 
 # All that Python calls an encoding; a site may name any.

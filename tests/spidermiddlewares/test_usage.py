@@ -139,20 +139,26 @@ async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
 
 
 @pytest.mark.parametrize(
-    ("action", "begin", "of"),
+    ("action", "logger", "begin", "of"),
     [
-        ("record", "Usage preferences disallow a declared use (ai-training: disallow): <GET ", 12),
-        ("drop-items", "Dropped item (usage preferences, ai-training: disallow): ", 24),
+        (
+            "record",
+            "usage",
+            "Usage preferences disallow a declared use (ai-training: disallow)",
+            12,
+        ),
+        ("drop-items", "page", "Dropped item (usage preferences, ai-training: disallow): ", 24),
     ],
 )
-async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action, begin, of):
+async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action, logger, begin, of):
     site = web.site(usage("Content-Usage: train-ai=n"), paths={"*": page()})
     urls = [site.url(f"/{number}") for number in range(12)]
     settings = {"REP_USAGE_ACTION": action, **TRAINING}
     result = await crawl(*urls, settings=settings, spidercls=ItemSpider)
     lines = result.messages(logging.INFO)
     assert len([line for line in lines if line.startswith(begin)]) == 10
-    assert len([line for line in result.messages() if line.startswith(begin)]) == of
+    of_logger = result.messages(name=f"scrapy_rep.spidermiddlewares.{logger}")
+    assert len([line for line in of_logger if line.startswith(begin)]) == of
     assert "Pages of which usage preferences disallow a declared use: 12" in lines
     dropped = "Items dropped because of usage preferences: 24"
     assert (dropped in lines) is (action == "drop-items")
