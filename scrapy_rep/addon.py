@@ -40,9 +40,10 @@ class Addon:
     """The add-on that enables scrapy-rep: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Enable all components in place of Scrapy's built-in middleware.
+        """Enable all components in place of Scrapy's built-in middleware, and ROBOTSTXT_OBEY.
 
-        Settings of the user are kept. Raises SettingsError if a setting has an invalid value.
+        The queue is not enabled if CONCURRENT_REQUESTS_PER_IP is set. Settings of the user are
+        kept. Raises SettingsError if robots.txt is obeyed and a setting has an invalid value.
         """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)

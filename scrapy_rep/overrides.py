@@ -242,7 +242,10 @@ def _parse_path(value: Any) -> str:
 
 
 def _parse_tokens(value: Any) -> tuple[str, ...]:
-    """Return the product tokens; a whole User-Agent, or a text with blanks, may have several."""
+    """Return the product tokens; a whole User-Agent, or a text with blanks, may have several.
+
+    Raises ValueError if there are none.
+    """
     values = [value] if isinstance(value, str) else value
     if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
         tokens = tokens_of_setting(values)

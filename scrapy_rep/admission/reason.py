@@ -51,7 +51,10 @@ class Ask:
 
     @cached_property
     def decision(self) -> Decision | None:
-        """The decision on the request; None if it can't be read, or no robots.txt applies."""
+        """The decision on the request; None if it can't be read, or no robots.txt applies.
+
+        It may have no verdict. Raises ValueError if the request declares unknown purposes.
+        """
         try:
             return self.decider.known_decision(self.head())
         except LookupError:

@@ -55,7 +55,10 @@ def _check_tokens(text: str) -> str:
 
 
 def seconds(text: str) -> float:
-    """Return the number of seconds in ``text``, the value of an option."""
+    """Return the number of seconds in ``text``, the value of an option.
+
+    Raises ArgumentTypeError if it is no finite number of 0 or more.
+    """
     with suppress(ValueError):
         if 0 <= (found := float(text)) < math.inf:
             return found

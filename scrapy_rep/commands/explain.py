@@ -194,6 +194,7 @@ def _group_lines(explanation: Explanation) -> list[str]:
 
 
 def _matching_lines(explanation: Explanation) -> list[str]:
+    """Return a line for each matching rule, that of the deciding rule first, or a line for none."""
     if not explanation.matching:
         return ["none: allowed"]
     return [

@@ -138,19 +138,15 @@ class Decider:
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
         found = Decision(origin, target, tokens, verdict, entry, override)
-        judged = self._apply_usage(request, found)
-        if _awaits_tdmrep(judged):
-            # Another page of this lookup may use up the rules that the cache has.
-            tdm_rules = await self._cache.tdm_rules(origin, tokens, request)
-            judged = self._apply_usage(request, found, tdm_rules)
-        return judged
+        return await self._with_usage(request, found)
 
     async def decision_with_tokens(
         self, tokens: Tokens, request: Request, decision: Decision
     ) -> Decision:
         """Return the decision on ``request`` for a crawler with other product tokens.
 
-        ``decision``, that for its own tokens, is returned if it has no entry, or an override.
+        ``decision``, that for its own tokens, is returned if it has no entry, or an override. Else
+        the decision has a verdict, after the lookups that it needs.
         Raises CrawlClosingError if a lookup is needed, and the crawl is closed before it ends.
         """
         origin, target, _, _, entry, override, _ = decision
@@ -159,7 +155,16 @@ class Decider:
         if entry.verdict(target, tokens) is None:
             entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
-        return self._apply_usage(request, Decision(origin, target, tokens, verdict, entry))
+        return await self._with_usage(request, Decision(origin, target, tokens, verdict, entry))
+
+    async def _with_usage(self, request: Request, found: Decision) -> Decision:
+        """Apply usage preferences to the decision ``found``; look up tdmrep.json if necessary."""
+        judged = self._apply_usage(request, found)
+        if found.origin is not None and _awaits_tdmrep(judged):
+            # Another page of this lookup may use up the rules that the cache has.
+            tdm_rules = await self._cache.tdm_rules(found.origin, found.tokens, request)
+            judged = self._apply_usage(request, found, tdm_rules)
+        return judged
 
     async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.

@@ -120,6 +120,7 @@ Key = tuple[Any, ...]
 class RequestFile:
     """The rows of the file. Methods that read raise sqlite3.Error if it can't be read.
 
+    ``insert`` raises ValueError if it can't be written; other errors of writing are logged.
     The position of a row is its number, or its negated number. A popped row stays in the file until
     its request is finished. Methods that read leave out rows that were popped or marked as
     unreadable; the mark is in the file, and is removed when it is opened again.

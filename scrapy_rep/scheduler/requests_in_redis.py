@@ -224,7 +224,7 @@ class RequestsInRedis:
     ``name`` is always an origin, ``data`` a serialized request.
 
     ``next`` and ``take`` take a request. It is this worker's until ``leave`` or ``wait`` is called
-    for it, and returns to the queue if the next call of Redis comes before that.
+    for it, and returns to the queue if ``next``, ``take`` or ``len`` is called before that.
     """
 
     def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
@@ -267,7 +267,10 @@ class RequestsInRedis:
         return data, bool(others)
 
     def leave(self) -> None:
-        """Note that the request that was taken leaves, or can't be read; the next call tells it."""
+        """Note that the request that was taken leaves, or can't be read.
+
+        The next call of ``next``, ``take`` or ``len`` tells Redis.
+        """
         self._left = self._taken
 
     def wait(self, name: str, seconds: float, *, defers: bool = False) -> int:

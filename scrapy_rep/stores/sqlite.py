@@ -261,7 +261,7 @@ class SQLiteStore:
         return [job for job in jobs if job not in ended]
 
     def _known(self, connection: sqlite3.Connection, keys: list[str]) -> dict[str, RecordAndLease]:
-        """Return the records of ``keys`` that can be read, and their leases.
+        """Return the records of ``keys`` that can be read, and their leases; not leases alone.
 
         One statement reads all: in each, this thread waits for the others of the process.
         """

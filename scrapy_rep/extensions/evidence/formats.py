@@ -13,7 +13,10 @@ _TRIAL: Final = 64 * 1024
 
 
 def open_evidence(path: Path, tail: str = "") -> Parts:
-    """Return the evidence at ``path``. Raises ImportError if a WARC file needs warcio."""
+    """Return the evidence at ``path``. ``tail`` has the members at the end of each line, as JSON.
+
+    Raises ImportError if a WARC file needs warcio.
+    """
     if not path.name.endswith(".warc.gz"):
         return JsonLines(path, tail)
     from scrapy_rep.extensions.evidence.warc import Warc

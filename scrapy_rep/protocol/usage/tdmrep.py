@@ -102,6 +102,7 @@ def _is_rule(rule: Any) -> bool:
 
 
 def _rule_of(rule: dict[str, Any]) -> tuple[str, list[Statement]]:
+    """Return the canonical pattern and the statements of a rule that ``_is_rule`` has accepted."""
     raw = json.dumps(rule)
     statements = _statements(RESERVATION, _text(rule.get(RESERVATION)), raw, TDMREP_JSON)
     policy = rule.get(POLICY)
