@@ -36,7 +36,7 @@ from scrapy_rep.signals import Announcer, robotstxt_back_off
 from scrapy_rep.utils.bounded import ExpiringDict, Once
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
-from scrapy_rep.utils.download_facts import default_download_timeout
+from scrapy_rep.utils.downloads import default_download_timeout
 from scrapy_rep.utils.log import LimitedLogger
 
 _TOO_MANY_REQUESTS: Final = 429

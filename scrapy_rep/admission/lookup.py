@@ -28,7 +28,7 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.bounded import BoundedCache
-from scrapy_rep.utils.download_facts import Route, route_of
+from scrapy_rep.utils.downloads import Route, route_of
 from scrapy_rep.utils.log import LimitedLogger
 
 MOST_COMPARED: Final = 100

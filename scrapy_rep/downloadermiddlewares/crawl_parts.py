@@ -21,7 +21,7 @@ from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.cache.records import Records
-from scrapy_rep.cache.shared import get_shared
+from scrapy_rep.cache.shared_by_crawls import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.dry_run_log import BuiltIn, DryRun
@@ -41,7 +41,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
-from scrapy_rep.utils.download_facts import concurrent_requests
+from scrapy_rep.utils.downloads import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger, log_further_lines
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits

@@ -5,7 +5,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import ClassVar, Final
 
-from scrapy_rep.protocol.soft404 import is_not_found_page
+from scrapy_rep.protocol.not_found_page import is_not_found_page
 
 
 class Kind(str, Enum):

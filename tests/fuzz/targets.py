@@ -126,7 +126,7 @@ def urls(data):
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
-    from scrapy_rep.protocol.soft404 import is_not_found_page
+    from scrapy_rep.protocol.not_found_page import is_not_found_page
     from scrapy_rep.protocol.wrapped_in_html import unwrap
 
     text = data.decode("latin-1")

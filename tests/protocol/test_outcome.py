@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.not_found_page import is_not_found_page
 from scrapy_rep.protocol.outcome import (
     STATUS_CLASSES,
     Available,
@@ -14,7 +15,6 @@ from scrapy_rep.protocol.outcome import (
     kind_of,
     outcome_of,
 )
-from scrapy_rep.protocol.soft404 import is_not_found_page
 
 URL = "https://example.com/robots.txt"
 

@@ -1,4 +1,4 @@
-"""Soft 404: a server error (5xx) with a page that means 'not found' (SPEC F-9)."""
+"""Server errors (5xx) with a page that means 'not found' (SPEC F-9)."""
 
 import re
 from html import unescape
