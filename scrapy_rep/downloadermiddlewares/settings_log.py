@@ -144,12 +144,12 @@ def check_middleware_orders(crawler: Crawler) -> None:
                 "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
                 f"{takes}, too: ADDONS = {{'scrapy_rep.Addon': 500}} sets all"
             )
-        for component in orders.keys() - ours if ours else ():
+        for component, other in orders.items() if ours else ():
             order = orders[ours[0]]
-            if not is_beyond(order, orders[component]):
+            if component not in ours and not is_beyond(order, other):
                 raise SettingsError(
                     f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "
-                    f"{global_object_name(component)} at {orders[component]}: it takes {takes}"
+                    f"{global_object_name(component)} at {other}: it takes {takes}"
                 )
 
 
