@@ -52,8 +52,10 @@ def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> 
         return EXIT_NO
     for each in found:
         try:
-            lines, values = _as_text(each), {**each.values, "text": _deciding_line(each)}
-            print(json.dumps(values) if opts.json else "\n".join(lines))
+            lines = _as_text(each)
+            if opts.json:
+                lines = [json.dumps({**each.values, "text": _deciding_line(each)})]
+            print("\n".join(lines))
         except DAMAGE:  # noqa: PERF203 - there are few lines
             damaged.add(each.part)
     for part in sorted(damaged):
