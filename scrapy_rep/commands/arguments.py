@@ -29,10 +29,9 @@ class Option:
         self.flag = flag
         self.arguments = arguments
 
-    def is_in(self, opts: argparse.Namespace) -> bool:
-        """Return whether the option was given."""
-        dest = self.arguments.get("dest", self.flag.strip("-").replace("-", "_"))
-        return getattr(opts, dest) not in (None, False, [])
+    def is_given(self, opts: argparse.Namespace) -> bool:
+        value = getattr(opts, self.arguments.get("dest", self.flag.strip("-").replace("-", "_")))
+        return value is not None and value is not False and value != []
 
 
 class Subcommand(NamedTuple):
@@ -48,6 +47,7 @@ class Subcommand(NamedTuple):
 
 
 def _check_tokens(text: str) -> str:
+    """Return ``text``. Raises ArgumentTypeError if it contains no product token."""
     with suppress(ValueError):
         if tokens_of_setting(text):
             return text
@@ -55,10 +55,7 @@ def _check_tokens(text: str) -> str:
 
 
 def seconds(text: str) -> float:
-    """Return the number of seconds in ``text``, the value of an option.
-
-    Raises ArgumentTypeError if it is no finite number of 0 or more.
-    """
+    """Return ``text`` as seconds: a finite number, 0 or more. Raises ArgumentTypeError."""
     with suppress(ValueError):
         if 0 <= (found := float(text)) < math.inf:
             return found
@@ -121,17 +118,16 @@ def check_url(url: str) -> None:
     try:
         origin_of(url)
     except ValueError as error:
-        raise usage_error(invalid_url_text(url, error)) from None
+        raise usage_error(invalid_url_text(url, error, scheme_hint(url))) from None
 
 
-def invalid_url_text(url: str, error: ValueError, hint: str | None = None) -> str:
-    """Return a message about ``url``, with ``hint``, or a hint if it lacks the scheme."""
-    shown = printable(without_credentials(url))
-    return f"{shown}: {printable(str(error))}{scheme_hint(url) if hint is None else hint}"
+def invalid_url_text(url: str, error: ValueError, hint: str) -> str:
+    """Return a message with ``url``, without its credentials, ``error`` and ``hint``."""
+    return f"{printable(without_credentials(url))}: {printable(str(error))}{hint}"
 
 
-def hint_for(text: str) -> str:
-    """Return a clause for the end of a message: what may be meant by ``text``, one of the URLs."""
+def file_or_scheme_hint(text: str) -> str:
+    """Return a hint if ``text``, an invalid URL, is a file or may lack the scheme; else ``""``."""
     # The name of a file may look like that of a host.
     with suppress(OSError, ValueError):
         if Path(text).is_file():
@@ -140,7 +136,7 @@ def hint_for(text: str) -> str:
 
 
 def scheme_hint(text: str) -> str:
-    """Return ``; did you mean …?`` if ``text`` may be a URL without a scheme; else nothing."""
+    """Return ``; did you mean …?`` if ``text`` may be a URL without a scheme; else ``""``."""
     try:
         origin = origin_of(f"https://{text}")
     except ValueError:
@@ -154,7 +150,7 @@ def scheme_hint(text: str) -> str:
 
 
 def file_error(path: str, error: OSError) -> UsageError:
-    """Return the error for a file that can't be read."""
+    """Return the error for a file that can't be read, with a hint if ``path`` may be a URL."""
     hint = ""
     if isinstance(error, FileNotFoundError):
         is_url = "://" in path
@@ -171,7 +167,7 @@ def read_file(path: str) -> bytes:
 
 
 def urls_in(lines: Iterable[bytes]) -> Iterator[str]:
-    """Yield the URLs in the lines of a file, without blank lines and comments."""
+    """Yield the lines of a file, valid URLs or not, without BOM, blank lines and comments."""
     for number, line in enumerate(lines):
         text = (line if number else line.removeprefix(BOM_UTF8)).decode("utf-8", "surrogateescape")
         if (text := text.strip()) and not text.startswith("#"):
@@ -179,7 +175,7 @@ def urls_in(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def read_robotstxt(path: str, max_size: int) -> bytes:
-    """Return the content of a file, cut to ``max_size`` bytes as in a crawl (SPEC F-13)."""
+    """Return what ``read_file`` does, cut to ``max_size`` bytes as in a crawl (SPEC F-13)."""
     body = read_file(path)
     return whole_lines(body, max_size) if len(body) > max_size else body
 

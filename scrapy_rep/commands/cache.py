@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import JSON, Subcommand, invalid_url_text, usage_error
+from scrapy_rep.commands.arguments import JSON, Subcommand, check_url, usage_error
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
@@ -46,7 +46,7 @@ _MAX_DIFF: Final = 2_000
 
 
 def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Run the action that ``args`` begins with, such as ``list``."""
+    """Run the action that ``args`` begins with. Only ``refresh`` creates the file of the store."""
     options = runner.options
     name, arguments = (args[0] if args else ""), args[1:]
     if name not in ACTIONS:
@@ -77,13 +77,12 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         try:
             return await ACTIONS[name](actions, *files)
         except StoreError as error:
-            print(f"{actions.name}: {printable(str(error))}", file=sys.stderr)
+            print(f"{actions.store_name}: {printable(str(error))}", file=sys.stderr)
             return EXIT_UNKNOWN
         finally:
             await store.close()
 
-    status: int = runner.run(in_crawl)
-    return status
+    return runner.run(in_crawl)
 
 
 @dataclass
@@ -96,25 +95,27 @@ class _Actions:
     _as_json: bool
 
     @property
-    def name(self) -> str:
+    def store_name(self) -> str:
         return registry.display_name(self._options.store)
 
     async def list_all(self) -> int:
+        """Print a line for each record, also if it can't be read, and the number of origins."""
         count = 0
-        async for origin, record in self._records():
-            count += not origin.endswith(TDMREP_PATH)
+        async for key, record in self._records():
+            count += not key.endswith(TDMREP_PATH)
             values = {"outcome": None} if record is None else self._dict(record)
-            self._print(_record_line(origin, record, self._options), {"origin": origin, **values})
+            self._print(_record_line(key, record, self._options), {"origin": key, **values})
         if not self._as_json:
-            print(f"{self.name} holds {counted(count, 'origin')}")
+            print(f"{self.store_name} holds {counted(count, 'origin')}")
         return EXIT_OK
 
     async def show(self, file: SiteFile) -> int:
+        """Print the record of ``file``, and its last good text; EXIT_NO if it can't be read."""
         found = await self._store.get(file.key)
         record, holder = found.record, found.holder
         if record is None:
             return self._print_missing(f"readable record of {file.key}")
-        lines = record_text.details(record, self._options, time(), f"from {self.name}")
+        lines = record_text.details(record, self._options, time(), f"from {self.store_name}")
         if holder is not None:
             lines.append("a crawl is fetching it")
         text = section(file.name, lines)
@@ -129,11 +130,11 @@ class _Actions:
         return EXIT_OK
 
     async def refresh(self, file: SiteFile) -> int:
-        """Fetch ``file`` as a crawl does, store the record, and print the changes.
+        """Fetch ``file`` even if its record is valid, store the new record, and print the changes.
 
-        It is fetched even if its record in the store is valid. The record is not stored if the
-        fetch failed on the route, for example at a proxy. A tdmrep.json that the rules disallow is
-        not fetched.
+        The record is not stored if the fetch failed on the route, for example at a proxy. Return
+        EXIT_UNKNOWN if ``file`` is unreachable. A tdmrep.json that the rules disallow is not
+        fetched.
         """
         robots = robots_of(self._crawler)
         if not file.is_robotstxt:
@@ -170,12 +171,14 @@ class _Actions:
         return EXIT_UNKNOWN if isinstance(outcome, Unreachable) else EXIT_OK
 
     async def drop(self, file: SiteFile) -> int:
+        """Remove the record of ``file``; EXIT_NO if there is none."""
         if not await self._store.discard(file.key):
             return self._print_missing(f"record of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return EXIT_OK
 
     async def prune(self) -> int:
+        """Remove the records that are too old, or more than the store may have."""
         count = await self._store.prune()
         self._print(f"records dropped: {count}", {"dropped": count})
         return EXIT_OK
@@ -203,7 +206,7 @@ class _Actions:
         print(json.dumps(values) if self._as_json else text)
 
     def _print_missing(self, what: str) -> int:
-        print(f"{self.name} has no {what}", file=sys.stderr)
+        print(f"{self.store_name} has no {what}", file=sys.stderr)
         return EXIT_NO
 
 
@@ -226,23 +229,23 @@ CACHE: Final = Subcommand(
 
 
 def _file_of(text: str) -> SiteFile:
-    """Return the file that an argument means: tdmrep.json by its URL, else robots.txt."""
-    try:
-        origin, path = split_url(text)
-    except ValueError as error:
-        raise usage_error(invalid_url_text(text, error)) from None
+    """Return the tdmrep.json with the URL ``text``, or its robots.txt. Raises UsageError."""
+    check_url(text)
+    origin, path = split_url(text)
     return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
 
 
-def _record_line(origin: str, record: Record | None, options: Options) -> str:
-    kind = "can't tell" if record is None else record_text.outcome_word(record)
-    word = coloured(kind, f"{'unreadable' if record is None else kind:11}")
-    text = f"{word}  {printable(origin)}"
-    return text if record is None else f"{text}  {record_text.summary(record, options, time())}"
+def _record_line(key: str, record: Record | None, options: Options) -> str:
+    if record is None:
+        word = coloured("can't tell", "unreadable ")
+        return f"{word}  {printable(key)}"
+    kind = record.last.kind.value
+    summary = record_text.summary(record, options, time())
+    return f"{coloured(kind, f'{kind:11}')}  {printable(key)}  {summary}"
 
 
 def _describe_outcome(record: Record, options: Options) -> str:
-    kind = record_text.outcome_word(record)
+    kind = record.last.kind.value
     return f"{coloured(kind, kind)}, {record_text.summary(record, options, time())}"
 
 
@@ -252,6 +255,7 @@ def _lines(body: bytes) -> list[str]:
 
 
 def _body_as_json(body: bytes | None) -> dict[str, str | None]:
+    """Return the member ``body``, None if there is none; ``body_base64`` if it is not UTF-8."""
     if body is None:
         return {"body": None}
     try:
@@ -261,6 +265,7 @@ def _body_as_json(body: bytes | None) -> dict[str, str | None]:
 
 
 def _diff_of(old: bytes, new: bytes) -> list[str]:
+    """Return the lines that differ; if either text has more than _MAX_DIFF lines, their numbers."""
     before, after = _lines(old), _lines(new)
     if max(len(before), len(after)) > _MAX_DIFF:
         return [f"  the text has changed, from {len(before)} to {counted(len(after), 'line')}"]

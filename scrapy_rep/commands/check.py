@@ -17,7 +17,7 @@ from scrapy_rep.commands.arguments import (
     URLS_FROM,
     Subcommand,
     displayed_name,
-    hint_for,
+    file_or_scheme_hint,
     read_file,
     read_robotstxt,
     urls_in,
@@ -33,6 +33,8 @@ from scrapy_rep.utils.text import printable, without_credentials
 
 
 class _Result(NamedTuple):
+    """What is printed about a URL: a verdict, or the error if the URL has none."""
+
     verdict: Verdict | ValueError
     fetched_at: float | None = None
     """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
@@ -73,9 +75,10 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
 async def _check_urls(
     crawler: Crawler, urls: list[str], show: Callable[[str, _Result], _Result]
 ) -> list[_Result]:
-    """Return the results for ``urls``. Their robots.txt files are looked up at the same time.
+    """Return the results for ``urls``, in their order; all are looked up at the same time.
 
-    ``show`` is called with each URL and its result as soon as that is known.
+    ``show`` is called with each URL and its result as soon as that is known. If the crawl closes,
+    the verdict on the others is ``Reason.CLOSING``.
     """
     robots = robots_of(crawler)
     progress = Progress(len(urls))
@@ -104,16 +107,13 @@ async def _check_urls(
 
 
 def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:
-    """Return the line to print for a result, as text or JSON.
-
-    ``started`` is when the command began: a robots.txt that was fetched earlier is from the store.
-    """
+    """Return the line for a result; a robots.txt that was fetched before ``started`` is stored."""
     verdict, fetched_at, usage = result
     line = f"{word_of(exit_status_of(verdict), 10)}  {printable(without_credentials(url))}"
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
-        return f"{line}  {printable(str(verdict))}{hint_for(url)}"
+        return f"{line}  {printable(str(verdict))}{file_or_scheme_hint(url)}"
     is_from_store = None if fetched_at is None else fetched_at < started
     if as_json:
         return json.dumps({"url": url, **verdict.as_dict(), "from_store": is_from_store})

@@ -33,7 +33,10 @@ _SOURCES = {
 
 
 def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
-    """Print the decisions; return the status for the last, EXIT_UNKNOWN if a file is damaged."""
+    """Print the decisions; return the status for the last, EXIT_NO if there are none.
+
+    Return EXIT_UNKNOWN if a file is damaged or can't be read.
+    """
     url = only_argument(args, "evidence takes one URL")
     if not opts.evidence:
         raise usage_error("evidence requires --in PATH")
@@ -67,7 +70,7 @@ def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> 
 
 
 def _as_text(found: Found) -> list[str]:
-    """Return the lines to print for a line of evidence. Raises an error if that is damaged."""
+    """Return the lines to print for a line of evidence. Raises one of DAMAGE if that is damaged."""
     values = found.values
     url = printable(values["url"])
     if values["kind"] == "usage":
@@ -95,6 +98,7 @@ def _as_text(found: Found) -> list[str]:
 
 
 def _describe_sending(values: dict[str, Any]) -> str:
+    """Return whether the request was sent, as what, and how it was answered."""
     if values["kind"] == "drop":
         followed = values["source"] == "handler"
         return f"response dropped, {_SOURCES['handler']}" if followed else "not sent"
@@ -113,6 +117,7 @@ def _describe_sending(values: dict[str, Any]) -> str:
 
 
 def _describe_reason(values: dict[str, Any]) -> str:
+    """Return the rule that decided, else the reason; why nothing was decided if there is none."""
     if values["reason"] is None:
         exemption = values["exemption"]
         return "nothing was decided" if exemption is None else f"exempt: {exemption}"
@@ -122,6 +127,7 @@ def _describe_reason(values: dict[str, Any]) -> str:
 
 
 def _robotstxt_lines(found: Found) -> list[str]:
+    """Return lines about the robots.txt that decided, the last with its rule, if that is known."""
     file, age = found.values["robotstxt"], found.values["age"]
     seen = file["error"] or (file["status"] and f"status {file['status']}")
     how = f" ({printable(seen)})" if seen else ""

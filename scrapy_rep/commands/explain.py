@@ -74,6 +74,7 @@ class _Explained:
 
 
 def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
+    """Print why a URL is allowed or not, by ``--file`` or as a crawl decides; return its status."""
     url = without_credentials(only_argument(args, "explain takes one URL"))
     check_url(url)
     started = time()
@@ -166,6 +167,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
 
 
 def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
+    """Return a line for each statement, each specification, and the result for each purpose."""
     lines = []
     for statement in usage.statements:
         where = f"line {statement.line}" if statement.line else statement.place
@@ -179,6 +181,7 @@ def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
 
 
 def _group_lines(explanation: Explanation) -> list[str]:
+    """Return lines about the group that applies, and the preceding tokens, which have no group."""
     if explanation.group is None:
         return ["none: there is no group for these tokens, and none for '*'"]
     numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)

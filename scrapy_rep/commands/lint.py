@@ -5,7 +5,6 @@ import json
 import sys
 from typing import Final
 
-from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import (
     FRESH,
     JSON,
@@ -28,14 +27,17 @@ _WIDTH: Final = 56
 
 
 def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the lines and findings; return EXIT_UNKNOWN if robots.txt is unreachable."""
+    """Print the lines and findings of a file, or of a site's robots.txt, as far as that was read.
+
+    Return EXIT_NO if there are findings, EXIT_UNKNOWN if the robots.txt is unreachable.
+    """
     source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
         check_url(source)
-        record = runner.run(lambda crawler: _record(robots_of(crawler), source))
+        record = runner.run(lambda crawler: _look_up(robots_of(crawler), source))
         if record is None or isinstance(record.last, Unreachable):
-            why = "" if record is None else f": {record_text.result_of_fetch(record.last.evidence)}"
+            why = "" if record is None else f": {printable(record.last.evidence.summary)}"
             print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
             return EXIT_UNKNOWN
         if not isinstance(record.last, Available):
@@ -49,7 +51,7 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     return EXIT_NO if result.findings else EXIT_OK
 
 
-async def _record(robots: Robots, url: str) -> Record | None:
+async def _look_up(robots: Robots, url: str) -> Record | None:
     # Fetches robots.txt even if an entry of REP_OVERRIDES decides on the URL.
     await robots.robotstxt(url)
     return await robots.record(url)

@@ -30,7 +30,7 @@ from scrapy_rep.commands.arguments import (
     Option,
     Subcommand,
     file_error,
-    hint_for,
+    file_or_scheme_hint,
     invalid_url_text,
     seconds,
     urls_in,
@@ -63,6 +63,7 @@ _MAX_WARNINGS: Final = 10
 
 
 def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
+    """Print the plan; EXIT_NO above a limit of ``--fail-if``, EXIT_UNKNOWN if it isn't complete."""
     stream = _open_file(opts.urls_from) if opts.urls_from else None
     if not urls and stream is None:
         raise usage_error("plan requires URLs")
@@ -90,7 +91,7 @@ def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
 
 
 def _open_file(path: str) -> BinaryIO:
-    """Open ``path``, or standard input (-), as it is. Raises UsageError if that fails."""
+    """Open ``path``, or standard input (-), to read bytes. Raises UsageError if that fails."""
     try:
         # sys.stdin is not used: after Ctrl-C, its lock would block the end of the process.
         return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123
@@ -98,22 +99,22 @@ def _open_file(path: str) -> BinaryIO:
         raise file_error(path, error) from None
 
 
-def _urls_of(stream: BinaryIO) -> Iterator[str]:
+def _read_urls(stream: BinaryIO) -> Iterator[str]:
     return urls_in(iter(partial(stream.readline, _MAX_LINE), b""))
 
 
-def _number_of_urls(path: str | None) -> int | None:
+def _count_urls(path: str | None) -> int | None:
     """Return the number of URLs in a file: 0 without one, None if no bar can be shown of it."""
     if path is None:
         return 0
     if path == "-" or not sys.stderr.isatty() or not Path(path).is_file():
         return None
     with Path(path).open("rb") as file:
-        return sum(1 for _ in _urls_of(file))
+        return sum(1 for _ in _read_urls(file))
 
 
 class _Plan:
-    """Counts URLs by the decisions on them while they are read."""
+    """Counts URLs by the decisions on them while they are read. ``make`` is called once."""
 
     def __init__(self, crawler: Crawler, opts: argparse.Namespace, runner: CoroutineRunner) -> None:
         self._crawler = crawler
@@ -136,16 +137,17 @@ class _Plan:
     async def make(self, urls: list[str], stream: BinaryIO | None) -> None:
         """Count ``urls``, the URLs in ``stream`` and, with ``--sitemaps``, the URLs in sitemaps.
 
-        Raises CrawlClosingError if the crawl closes before all URLs are counted.
+        Raises CrawlClosingError if the crawl closes before all are counted: ``result`` has those
+        that were.
         """
         reader = Workers("plan")
-        count = await reader.call(partial(_number_of_urls, self._opts.urls_from))
+        count = await reader.call(partial(_count_urls, self._opts.urls_from))
         is_known = count is not None and not self._opts.sitemaps
         self._progress = Progress(len(urls) + (count or 0) if is_known else None)
         for url in urls:
             await self._add_url(url)
         if stream is not None:
-            found = _urls_of(stream)
+            found = _read_urls(stream)
             while batch := await reader.call(lambda: list(islice(found, _AT_A_TIME))):
                 for url in batch:
                     await self._add_url(url)
@@ -159,10 +161,10 @@ class _Plan:
             await self._wait_until_counted()
 
     async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
-        """Count a URL at once, or later if its robots.txt isn't known. Warn if it is not valid.
+        """Count a URL at once, or by a task if its robots.txt isn't known. Warn if it is not valid.
 
-        If it is ``from_sitemap``, the sitemaps of its origin are not read. Waits while too many
-        URLs wait. Raises CrawlClosingError if the crawl is closing.
+        Waits while too many URLs wait for such tasks. If it is ``from_sitemap``, the sitemaps of
+        its origin are not read. Raises CrawlClosingError if the crawl is closing.
         """
         if self._closing:
             raise CrawlClosingError
@@ -176,7 +178,7 @@ class _Plan:
         except ValueError as error:
             self._invalid += 1
             self._done += 1
-            self._warn(invalid_url_text(url, error, hint_for(url)))
+            self._warn(invalid_url_text(url, error, file_or_scheme_hint(url)))
             return
         if not from_sitemap:
             self._origins[origin] = None
@@ -193,14 +195,14 @@ class _Plan:
             self._background.start(self._count_waiting(origin))
 
     def _has_verdicts(self, decision: Decision) -> bool:
-        """Return whether there is a verdict, and one for the tokens of ``--other-agent``."""
+        """Return whether the verdict is known, and that for ``--other-agent``, if given."""
         verdict, entry = decision.verdict, decision.entry
         if verdict is None or not self._tokens or entry is None:
             return verdict is not None
         return entry.verdict(decision.target, self._tokens) is not None
 
     async def _count_waiting(self, origin: Origin) -> None:
-        """Count the URLs that wait for the robots.txt of ``origin``; an error is only logged."""
+        """Count the URLs that wait for the robots.txt of ``origin``; errors are logged."""
         requests = self._waiting[origin]
         for request in requests:  # ``_add_url`` may append further requests during the loop
             try:
@@ -221,6 +223,7 @@ class _Plan:
             raise CrawlClosingError
 
     async def _count_page(self, request: Request, decision: Decision) -> None:
+        """Count a page in each of the forecasts, and as done."""
         slot = slot_name(self._crawler, request)
         self._add(self._forecast, decision, slot)
         if self._opts.delay is not None:
@@ -250,6 +253,7 @@ class _Plan:
                     await self._add_url(url, from_sitemap=True)
 
     def _warn(self, text: str) -> None:
+        """Print ``text`` to standard error; above _MAX_WARNINGS, once that there are more."""
         self._warnings += 1
         if self._warnings <= _MAX_WARNINGS:
             self._progress.clear()
@@ -258,7 +262,7 @@ class _Plan:
             print("further lines like these are left out", file=sys.stderr)
 
     def result(self, *, complete: bool) -> dict[str, Any]:
-        """Return the plan as plain values. ``complete`` is false if the crawl ended early."""
+        """Remove the progress; return the plan. ``complete`` is false if the crawl ended early."""
         self._progress.clear()
         result = {
             "urls": self._urls,

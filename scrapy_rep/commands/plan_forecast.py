@@ -47,7 +47,7 @@ class Forecast:
         self._outages: dict[Origin, Verdict] = {}
 
     def add(self, decision: Decision, slot: str, delay: float, delay_from: str) -> None:
-        """Count a page, if it has a verdict; ``delay`` is the seconds between two of its slot."""
+        """Count a page, if it has a verdict; ``delay`` is the seconds between two of its origin."""
         verdict, origin = decision.verdict, decision.origin
         if verdict is None or origin is None:
             return
@@ -67,13 +67,13 @@ class Forecast:
             self.counts["disallowed"] += 1
 
     def totals(self) -> dict[str, Any]:
-        """Return the numbers of URLs and the seconds as plain values."""
+        """Return the numbers of URLs, and the seconds of the slowest download slot."""
         names = ("allowed", "disallowed", "unreachable", "refused")
         seconds = max((self._seconds_of(origins) for origins in self._slots.values()), default=0.0)
         return {**{name: self.counts[name] for name in names}, "seconds": seconds}
 
     def hosts(self) -> dict[str, Any]:
-        """Return the number of origins, the slowest hosts, and the unreachable origins."""
+        """Return the number of origins, at most _SLOWEST slots, and all unreachable origins."""
         rows = [self._slot_row(origins) for origins in self._slots.values()]
         slowest = nlargest(_SLOWEST, rows, key=lambda row: row["seconds"])
         return {
@@ -95,7 +95,7 @@ class Forecast:
         return round(sum(pages.count * pages.delay for pages in origins.values()) - delay, 3)
 
     def _slot_row(self, origins: dict[Origin, _Pages]) -> dict[str, Any]:
-        """Return the row of a download slot: the slowest of its origins, and sums over all."""
+        """Return the row of a slot: the origin with most seconds, the longest delay, and sums."""
         slowest = max(origins.values(), key=lambda pages: pages.delay)
         name = max(origins, key=lambda origin: origins[origin].count * origins[origin].delay)
         return {
@@ -108,7 +108,7 @@ class Forecast:
 
 
 def limit_of_argument(text: str) -> tuple[str, float]:
-    """Return the name and the number in the value of --fail-if, such as ``disallowed=10%``."""
+    """Return name and number in a value such as ``disallowed=10%``. Raises ArgumentTypeError."""
     name, _, value = text.partition("=")
     if (name == "hours") != value.endswith("%") and name in {"hours", *_SHARES}:
         with suppress(argparse.ArgumentTypeError):
@@ -125,7 +125,7 @@ def decided(result: dict[str, Any]) -> int:
 
 
 def excess(result: dict[str, Any], name: str, limit: float) -> str | None:
-    """Return a message if ``result`` exceeds a limit of --fail-if, else None."""
+    """Return a message if ``result`` exceeds ``limit``, in hours or percent of the decided."""
     if name == "hours":
         hours = result["seconds"] / _HOUR
         return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
@@ -140,14 +140,14 @@ def lines_of(result: dict[str, Any]) -> list[str]:
     lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]
     lines += [
         f"{'origins':12}{result['origins']:>10,}",
-        f"at least    {_describe_seconds(result):>10}",
+        f"at least    {_describe_seconds(result['seconds']):>10}",
     ]
     if result["slowest"]:
         lines += ["", coloured("heading", "The slowest hosts")]
         for host in result["slowest"]:
             pages = f"{counted(host['urls'], 'page')}, {host['delay']:g} s between two"
             where = f"{host['origin']}  {pages} ({host['delay_from']})"
-            lines.append(f"  {_describe_seconds(host):>10}  {where}")
+            lines.append(f"  {_describe_seconds(host['seconds']):>10}  {where}")
     outages = result["unreachable_origins"]
     if outages:
         lines += ["", coloured("heading", "Unreachable")]
@@ -157,18 +157,16 @@ def lines_of(result: dict[str, Any]) -> list[str]:
         if len(outages) > _MAX_UNREACHABLE:
             lines.append(f"  and {len(outages) - _MAX_UNREACHABLE:,} more (--json has all)")
     if other := result.get("with_delay"):
-        least = _describe_seconds(other)
+        least = _describe_seconds(other["seconds"])
         lines += ["", f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {least}"]
     if other := result.get("with_agent"):
         counts = ", ".join(f"{name} {other[name]:,}" for name in always[1:])
-        name = printable(other["agent"])
-        lines += ["", f"as {name}: {counts}, at least {_describe_seconds(other)}"]
+        name, least = printable(other["agent"]), _describe_seconds(other["seconds"])
+        lines += ["", f"as {name}: {counts}, at least {least}"]
     if not result["complete"]:
         lines += ["", "The plan was ended before all URLs were known."]
     return lines
 
 
-def _describe_seconds(result: dict[str, Any]) -> str:
-    seconds: float = result["seconds"]
-    hours = f"{seconds / _HOUR:.1f} h"
-    return hours if seconds >= _HOUR else describe_duration(seconds)
+def _describe_seconds(seconds: float) -> str:
+    return f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else describe_duration(seconds)

@@ -27,17 +27,16 @@ _MAX_URLS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Sitemaps:
-    """Fetches sitemaps with the downloader of a crawl, if robots.txt allows it."""
+    """Fetches sitemaps with the downloader of a crawl, if robots.txt allows it.
+
+    After an error, or above a limit, it warns, and goes on or ends without the rest.
+    """
 
     _crawler: Crawler
     _warn: Callable[[str], None]
-    """Called with a message for each error, and if a limit is exceeded."""
 
     async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
-        """Yield the URLs in the sitemaps that a robots.txt names, and in those of their indexes.
-
-        Raises CrawlClosingError if the crawl is closing.
-        """
+        """Yield the URLs, valid or not, in sitemaps and their indexes. Raises CrawlClosingError."""
         queue = [(url, 0) for url in self._valid(sitemaps, robotstxt_url)]
         seen: set[str] = set()
         found = 0
@@ -55,9 +54,7 @@ class Sitemaps:
             locations = (entry["loc"] for entry in sitemap)
             if sitemap.type == "sitemapindex":
                 if depth == _MAX_DEPTH:
-                    self._warn(
-                        f"{_printable_url(url)}: more than {_MAX_DEPTH} indexes in each other"
-                    )
+                    self._warn_of(url, f"more than {_MAX_DEPTH} indexes in each other")
                     continue
                 first = islice(locations, _MAX_SITEMAPS + 1)
                 queue += [(target, depth + 1) for target in self._valid(first, url)]
@@ -67,26 +64,26 @@ class Sitemaps:
                     self._warn(f"{robotstxt_url}: more than {_MAX_URLS} URLs in sitemaps")
                     return
                 found += 1
-                # The caller skips invalid URLs.
                 yield absolute_url(location, url) or location
 
     def _valid(self, urls: Iterable[str], base: str) -> Iterator[str]:
-        """Yield the http and https URLs among those in the file at ``base``; warn of others."""
+        """Yield http and https URLs of the file at ``base`` as absolute ones; warn of others."""
         for url in urls:
             absolute = absolute_url(url, base)
             if absolute is None:
-                self._warn(f"{_printable_url(base)}: not a sitemap's URL: {_printable_url(url)}")
+                shown = printable(without_credentials(url))
+                self._warn_of(base, f"not a sitemap's URL: {shown}")
             else:
                 yield absolute
 
     async def _fetch(self, url: str) -> Sitemap | None:
-        """Return a sitemap; None after an error, of which it warns."""
+        """Return a sitemap; None after an error but CrawlClosingError, which is raised."""
         try:
             meta = {"download_maxsize": _MAX_BYTES, "download_warnsize": 0}
             request = Request(url, callback=NO_CALLBACK, meta=meta)
             response = await self._crawler.engine.download_async(request)
             if response.status != HTTPStatus.OK:
-                self._warn(f"{_printable_url(url)}: status {response.status}")
+                self._warn_of(url, f"status {response.status}")
                 return None
             body = response.body
             if gzip_magic_number(response):
@@ -95,11 +92,10 @@ class Sitemaps:
         except CrawlClosingError:
             raise
         except IgnoreRequest as error:
-            self._warn(f"{_printable_url(url)}: {printable(str(error)) or 'not fetched'}")
+            self._warn_of(url, printable(str(error)) or "not fetched")
         except Exception as error:  # noqa: BLE001 - the plan continues without this sitemap
-            self._warn(f"{_printable_url(url)}: {type(error).__name__}: {printable(str(error))}")
+            self._warn_of(url, f"{type(error).__name__}: {printable(str(error))}")
         return None
 
-
-def _printable_url(url: str) -> str:
-    return printable(without_credentials(url))
+    def _warn_of(self, url: str, text: str) -> None:
+        self._warn(f"{printable(without_credentials(url))}: {text}")

@@ -4,17 +4,16 @@ import math
 from typing import Any
 
 from scrapy_rep.commands.terminal import describe_age
-from scrapy_rep.protocol.outcome import Evidence
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import counted, describe_duration, printable, utc_time_text
 
 
 def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
-    """Return a record as plain values for JSON. Times are in seconds since the epoch."""
+    """Return a record as values for JSON: times in seconds since the epoch, None for no time."""
     evidence, end = record.last.evidence, options.policy.access(record, now).end
     return {
-        "outcome": outcome_word(record),
+        "outcome": record.last.kind.value,
         "status": evidence.status,
         "error": evidence.error,
         "hops": list(evidence.hops),
@@ -28,15 +27,10 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
     }
 
 
-def outcome_word(record: Record) -> str:
-    """Return ``available``, ``unavailable`` or ``unreachable``: how the last fetch ended."""
-    return record.last.kind.value
-
-
 def summary(record: Record, options: Options, now: float) -> str:
-    """Return a record as one line of text."""
+    """Return how the last fetch ended, as one line of text, without the word for the outcome."""
     evidence, since = record.last.evidence, record.unreachable_since
-    parts = [result_of_fetch(evidence)]
+    parts = [printable(evidence.summary)]
     if record.copy is not None:
         size = counted(len(record.copy.body), "byte")
         parts.append(size if since is None else f"a copy of {size}")
@@ -54,7 +48,8 @@ def summary(record: Record, options: Options, now: float) -> str:
 def details(record: Record, options: Options, now: float, source: str) -> list[str]:
     """Return lines about a record: outcome, ``source``, and when the file is fetched again."""
     evidence = record.last.evidence
-    lines = [f"{printable(record.file.url)}: {outcome_word(record)} ({result_of_fetch(evidence)})"]
+    outcome = f"{record.last.kind.value} ({printable(evidence.summary)})"
+    lines = [f"{printable(record.file.url)}: {outcome}"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{counted(evidence.size, 'byte')}{cut}")
@@ -91,8 +86,3 @@ def _describe_prospect(record: Record, options: Options) -> str:
         after, then = options.unreachable_stale_after, "the last good copy is used"
     opened = record.last.evidence.at + max(0.0, after - record.unreachable_for)
     return f"if all tries fail until {utc_time_text(opened)}, {then}"
-
-
-def result_of_fetch(evidence: Evidence) -> str:
-    """Return the error of a fetch, or else its HTTP status, as printable text."""
-    return printable(evidence.summary)

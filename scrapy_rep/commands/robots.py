@@ -51,12 +51,11 @@ obeys robots.txt, writes no feeds, report and evidence, and is not ended early."
 
 
 def _names_with(flag: str) -> list[str]:
-    """Return the names of the subcommands that accept an option."""
     return [sub.name for sub in _SUBCOMMANDS.values() if _OPTIONS[flag] in sub.options]
 
 
 class Command(ScrapyCommand):
-    """``scrapy robots``."""
+    """``scrapy robots``: sets the settings of its crawl, and runs a subcommand with the rest."""
 
     def syntax(self) -> str:
         return f"[options] {' | '.join(f'{s.name} {s.arguments}' for s in _SUBCOMMANDS.values())}"
@@ -82,12 +81,12 @@ class Command(ScrapyCommand):
             )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Set the settings for the crawl of the command. Raises UsageError for an invalid one."""
+        """Set the settings for the crawl; print what has no effect. Raises UsageError."""
         settings = self.settings
         if settings is None:
             raise UsageError
         settings.set("LOG_LEVEL", "ERROR", priority="spider")
-        _log_store_warnings()
+        _print_store_warnings()
         if not inside_project():
             # Outside of a project, no file must be created in the current directory.
             settings.set("REP_STORE", "memory://", priority="spider")
@@ -111,6 +110,7 @@ class Command(ScrapyCommand):
             raise usage_error(str(error)) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the subcommand and set ``exitcode``. Raises UsageError for wrong usage."""
         if self.crawler_process is None:
             raise UsageError
         subcommand = _subcommand_of(args, opts)
@@ -130,7 +130,7 @@ class Command(ScrapyCommand):
             self.exitcode = EXIT_UNKNOWN
 
 
-def _log_store_warnings() -> None:
+def _print_store_warnings() -> None:
     # A store that can't be used is no error of the command, but its results are not stored.
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.levelno == logging.WARNING)
@@ -147,7 +147,7 @@ def _replace_settings(settings: BaseSettings) -> None:
 
 
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
-    """Return the subcommand in ``args``. Raises UsageError without one, or for other options."""
+    """Return the subcommand in ``args``. Raises UsageError if none is, or for other options."""
     for arg in args:
         if arg.startswith("-") and arg != "-":
             raise usage_error(f"unknown option: {arg}{_hint(closest(arg, list(_OPTIONS), 0.85))}")
@@ -159,7 +159,7 @@ def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
         raise usage_error(f"a subcommand is required, one of: {listed}{got}{_hint(meant)}")
     for flag, option in _OPTIONS.items():
         names = _names_with(flag)
-        if option.is_in(opts) and name not in names:
+        if option.is_given(opts) and name not in names:
             hint = ": use cache refresh" if (name, option) == (CACHE.name, FRESH) else ""
             *others, last = names
             of = f"{', '.join(others)} and {last}" if others else last

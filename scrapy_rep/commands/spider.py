@@ -22,20 +22,21 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 
-CrawlFunction = Callable[[Crawler], Awaitable[Any]]
-
 T = TypeVar("T")
 
 
 class CommandSpider(Spider):
-    """A spider without requests, which awaits ``function`` and appends the result to ``results``.
+    """A spider without requests, which awaits ``function`` with its crawler.
 
-    BrokenPipeError and UsageError are appended, too. If the crawl closes early, nothing is.
+    The result is appended to ``results``; so are BrokenPipeError and UsageError. Nothing is if the
+    crawl closes early, or after another error, which Scrapy logs.
     """
 
     name = "robots"
 
-    def __init__(self, function: CrawlFunction, results: list[Any], **kwargs: Any) -> None:
+    def __init__(
+        self, function: Callable[[Crawler], Awaitable[Any]], results: list[Any], **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self._function = function
         self._results = results
@@ -53,25 +54,25 @@ class CommandSpider(Spider):
 
 
 class CoroutineRunner:
-    """Runs coroutines in crawls with the settings of the command."""
+    """Runs a coroutine in a crawl with the settings of the command. ``run`` is called once."""
 
     def __init__(self, process: CrawlerProcessBase) -> None:
         self._process = process
         self.settings: BaseSettings = process.settings
         self.options: Options = Options.from_settings(self.settings)
 
-    def run(self, function: CrawlFunction) -> Any:
+    def run(self, function: Callable[[Crawler], Awaitable[T]]) -> T:
         """Run a crawl in which ``function`` is awaited; return the result of ``function``.
 
         Raises its BrokenPipeError or UsageError, UsageError if the file of an override can't be
-        read, and CrawlClosingError if the crawl ends before there is a result. It can be called
-        once: a reactor is not started again.
+        read, and CrawlClosingError if the crawl ends before there is a result, or ``function``
+        raises another error.
         """
         try:
             Overrides(self.options.overrides, time)
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
-        results: list[Any] = []
+        results: list[T | BrokenPipeError | UsageError] = []
         crawler = self._process.create_crawler(CommandSpider)
         self._process.crawl(crawler, function=function, results=results)
         self._process.start()
@@ -85,7 +86,7 @@ class CoroutineRunner:
         """Return a function that decides on a URL by the robots.txt ``body``. No crawl is run.
 
         It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file, the
-        ``robotstxt_url`` of verdicts. REP_OVERRIDES doesn't apply.
+        ``robotstxt_url`` of verdicts. REP_OVERRIDES and usage preferences don't apply.
         """
         crawler = self._process.create_crawler(CommandSpider)
         tokens = ProductTokens.of(crawler).default()
@@ -111,6 +112,6 @@ def robots_of(crawler: Crawler) -> Robots:
 
 
 async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of coroutines that run at the same time, with or without asyncio."""
+    """Return the results of coroutines that run at the same time; the first error is raised."""
     under_way = [deferred_from_coro(each) for each in coroutines]
     return [await maybe_deferred_to_future(each) for each in under_way]

@@ -47,21 +47,22 @@ def word_of(status: int, width: int = 0) -> str:
 
 
 def coloured(kind: str, text: str) -> str:
-    """Return ``text`` in the colour of ``kind``, or unchanged if no terminal shows the output."""
+    """Return ``text`` in the colour of ``kind``; unchanged without a terminal, or with NO_COLOR."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return text
     return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
 
 
 def section(title: str, lines: list[str]) -> list[str]:
-    """Return a heading and the lines below it."""
+    """Return a heading and the lines below it, which are indented."""
     return [coloured("heading", title), *(f"  {line}" for line in lines)]
 
 
 class Progress:
     """The progress of a command in the last line of the terminal, on standard error.
 
-    It is a bar if the number of URLs is known, and a count if it is not.
+    It is a bar if the number of URLs is known, and a count if it is not. Nothing is shown if
+    standard error is no terminal.
     """
 
     def __init__(self, total: int | None) -> None:

@@ -26,6 +26,7 @@ UNREADABLE = "redis-py can't read that URL"
         (["check", "--agent", "böt", A], TOKEN),
         (["check", "--purpose", "tdm", A], "--purpose is an option of explain and plan only"),
         (["check", "--in", "evidence", A], "--in is an option of evidence only"),
+        (["check", "--delay", "0", A], "--delay is an option of plan only"),
         (["check", "-s", "REP_TIMEOUT=soon", A], "REP_TIMEOUT is 'soon'"),
         (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
         (["explain", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
