@@ -56,7 +56,7 @@ _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 
 
 class CrawlParts:
-    """All parts of a crawl that obeys robots.txt.
+    """All parts of a crawl that obeys robots.txt. They start and end with its spider.
 
     Raises SettingsError if a setting is not valid, or a file that it names can't be read.
     """
@@ -123,6 +123,7 @@ class CrawlParts:
         )
 
     def _spider_opened(self) -> None:
+        """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
         self._shared.add_user(self)
         self._watch.start()
         if not self.admission.queues:
@@ -139,7 +140,7 @@ class CrawlParts:
         remove_connection_limits(self._crawler)
 
     def _close(self) -> None:
-        """End all waits and lookups, when the engine begins to close, and again at the end."""
+        """End all waits and lookups. Called when the engine begins to close, and at the end."""
         deferred = self.admission.close()
         self.waiting_requests.close()
         if deferred and not self.scheduler_stores_requests:
@@ -147,6 +148,7 @@ class CrawlParts:
         self.cache.close()
 
     async def _spider_closed(self) -> None:
+        """Log the summaries, and wait at most _CLOSING_TIME until the last records are stored."""
         self._watch.stop()
         self._close()
         for part in (Subresources, DecideAgain, Wire):  # a browser may still ask each crawl
@@ -167,9 +169,10 @@ class CrawlParts:
         await self._leases.finish()
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
-        return await self.decider.verdict_on_hop(hop, start)
+        return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
 
     async def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
+        """Send the signal ``robots_parsed`` of Scrapy, and wait for its handlers."""
         # Most crawls have no handler, and the signal takes longer than all that is sent for it.
         if _ROBOTS_PARSED is not None and any(
             True for _ in dispatcher.getAllReceivers(self._crawler, _ROBOTS_PARSED)
@@ -180,7 +183,7 @@ class CrawlParts:
 
 
 def _scheduler_stores_requests(crawler: Crawler) -> bool:
-    """Return whether the scheduler keeps its requests when the crawl ends."""
+    """Return whether requests outlive the crawl: with JOBDIR, and in a scheduler not of Scrapy."""
     if crawler.settings.get("JOBDIR"):
         return True
     # Not issubclass(), which is true of each class that has the methods of a scheduler.

@@ -36,10 +36,9 @@ class DecideAgain:
         self._takes_spider = "spider" in signature(process_request).parameters
 
     async def decide(self, request: Request) -> Request | None:
-        """Decide on ``request`` again: call ``process_request`` of RobotsTxtMiddleware with it.
+        """Call ``process_request`` of RobotsTxtMiddleware: return its result, raise its errors.
 
-        Return what this call returns, and raise what it raises. If no decision was made, the
-        former verdict is removed from the meta of ``request``.
+        If no decision was made, the former verdict is removed from the meta of ``request``.
         """
         store_again(request)
         spider = {"spider": self._crawler.spider} if self._takes_spider else {}
@@ -53,8 +52,7 @@ class DecideAgain:
     async def decide_as_sent(self, request: Request) -> Request | None:
         """Decide again as ``decide`` does, on a request that no other middleware will change.
 
-        If ``request`` has no User-Agent, it is sent without one. Then it has no product tokens,
-        except those of ROBOTSTXT_USER_AGENT.
+        Without a User-Agent it has no product tokens, but for those of ROBOTSTXT_USER_AGENT.
         """
         if b"User-Agent" in request.headers:
             return await self.decide(request)
@@ -65,7 +63,7 @@ class DecideAgain:
             del request.headers[b"User-Agent"]
 
     async def refusal_of(self, hop: Request) -> Verdict | None:
-        """Return the verdict because of which ``hop`` must not be sent; None if it may be sent."""
+        """Return the verdict on ``hop``, after a lookup, if it must not be sent; else None."""
         try:
             given_back = await self.decide(hop) is not None
         except RobotsTxtDisallowed as error:
@@ -77,9 +75,10 @@ class DecideAgain:
     ) -> Request | Response:
         """Return ``response`` if its URL, which differs from the URL decided on, is allowed.
 
-        If the crawl closes before that is known, and the scheduler stores requests, return
-        ``request``, so that the next crawl sends it again. ``cause`` is the text for the log of why
-        the URL differs. Raises RobotsTxtDisallowed if the URL is disallowed.
+        If the crawl closes before that is known, and the scheduler stores requests, return a copy
+        of ``request``, so that the next crawl sends it again. ``cause`` is why the URL differs, for
+        the log. Raises RobotsTxtDisallowed if the URL is disallowed: the response was counted and
+        logged then. Else ``request`` gets the usage preferences of that URL.
         """
         if request.meta.get("dont_obey_robotstxt"):
             return response

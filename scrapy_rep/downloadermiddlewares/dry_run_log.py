@@ -46,8 +46,8 @@ _MAX_BYTES: Final = 64 * 1024 * 1024
 class BuiltIn:
     """Decides as Scrapy's built-in middleware would, with its parser and the body that was fetched.
 
-    The built-in parses the bodies of error responses, too. A record from a store doesn't have these
-    bodies: then, and if there was no response, all requests are allowed.
+    The built-in parses the bodies of error responses, too, as far as they are in memory. A record
+    from a store doesn't have them: then, and if there was no response, all requests are allowed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -64,7 +64,7 @@ class BuiltIn:
         )
 
     def store_error_body(self, evidence: Evidence, response: Response) -> None:
-        """Keep the body of an error response to a request for robots.txt, if it can be decoded."""
+        """Keep the body of an error response with this ``evidence``, if it can be decoded."""
         codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
         try:
             body = decode(response.body, codings.split(","), MAX_BODY_BYTES, complete=False)
@@ -73,7 +73,7 @@ class BuiltIn:
         self._bodies.put(evidence, body, len(body))
 
     def allows(self, request: Request, record: Record | None) -> bool:
-        """Return whether the built-in would send ``request``, by the ``record`` of its origin."""
+        """Return whether the built-in would send ``request``; with no ``record``, it would."""
         if record is None:
             return True
         last = record.last
@@ -94,7 +94,7 @@ class BuiltIn:
 
 
 class DryRun:
-    """Logs which requests would be dropped, or would wait, without the dry run."""
+    """Logs and counts which requests would be dropped, or would wait, without the dry run."""
 
     def __init__(
         self,
@@ -122,8 +122,8 @@ class DryRun:
     async def report(self, request: Request, decision: Decision, source: Source) -> None:
         """Log and count if ``request`` would be dropped or would wait without the dry run.
 
-        Also log if the built-in would decide otherwise. ``source`` is the component from which the
-        engine got the request. After an error in this method, the request is sent, too.
+        Also log if the built-in would decide otherwise. An error is logged, and not raised, so that
+        the request is sent.
         """
         try:
             await self._log_differences(request, decision, source)
@@ -148,7 +148,7 @@ class DryRun:
         if would_wait:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
-            level = self._level(self._deferred, verdict, decision)
+            level = self._add_to(self._deferred, verdict, decision)
             self._logger.log(level, "Dry run, would defer %s: %s", printable_request(request), why)
             return
         if verdict.allowed:
@@ -159,7 +159,7 @@ class DryRun:
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
             self._logger.log(
-                self._level(self._differing, verdict, decision),
+                self._add_to(self._differing, verdict, decision),
                 "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
                 "send" if allows else "drop",
                 printable_request(request),
@@ -171,11 +171,12 @@ class DryRun:
             )
 
     @staticmethod
-    def _level(causes: Causes, verdict: Verdict, decision: Decision) -> int:
+    def _add_to(causes: Causes, verdict: Verdict, decision: Decision) -> int:
+        """Count a request in ``causes``; return the level to log it: INFO for a new cause."""
         return logging.INFO if causes.add_verdict(verdict, decision.usage) else logging.DEBUG
 
     def _count_delay(self, decision: Decision) -> None:
-        # This logs a delay that the site asks for.
+        """Count an allowed request of a host with a delay; a new delay is reported."""
         terms = self._admission.terms(decision) or {}
         seconds = terms.get(CrawlDelay.key)
         if seconds is not None and decision.origin is not None:
@@ -184,7 +185,7 @@ class DryRun:
             self._slow_hosts[host] = requests + 1, seconds
 
     def log_summary(self) -> None:
-        """Log and count how many requests would be treated in another way without the dry run."""
+        """Log what would be different without the dry run; count sites with delays, and seconds."""
         took = self._monotonic() - self._began
         hosts = self._slow_hosts.values()
         least = max((took, *((requests - 1) * delay for requests, delay in hosts)))
@@ -206,6 +207,7 @@ class DryRun:
     def _would_wait(
         self, request: Request, verdict: Verdict, entry: Entry | None, source: Source
     ) -> bool:
+        """Return whether it would be deferred, until REP_DEFER_TIMEOUT after the outage began."""
         outage = None if verdict.allowed else verdict.outage
         return (
             outage is not None

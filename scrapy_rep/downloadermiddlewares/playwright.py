@@ -37,7 +37,7 @@ _refused_redirects: Final[WeakKeyDictionary[Request, tuple[Verdict, str]]] = Wea
 
 
 def pop_refused_redirect(request: Request) -> tuple[Verdict, str] | None:
-    """Return the verdict and the URL of a redirect of ``request`` that a browser didn't follow."""
+    """Return verdict and URL of a redirect that a browser didn't follow, once; else None."""
     return _refused_redirects.pop(request, None) if _refused_redirects else None
 
 
@@ -49,11 +49,11 @@ def abort_disallowed(request: Any) -> bool:
     run in one process, the request is checked for each crawl, because it is not known which of them
     has opened the page.
     """
-    return not _is_page(request) and _aborts(request.url)
+    return not _is_page(request) and _must_abort(request.url)
 
 
-def _aborts(url: str, page: Request | None = None) -> bool:
-    return any(crawl.decide_to_abort(url, page) for crawl in parts_of_all_crawls(Subresources))
+def _must_abort(url: str, page: Request | None = None) -> bool:
+    return any(crawl.must_abort(url, page) for crawl in parts_of_all_crawls(Subresources))
 
 
 def _is_page(request: Any) -> bool:
@@ -68,7 +68,7 @@ def _is_page(request: Any) -> bool:
 
 
 class Subresources:
-    """Decides for one crawl which requests of its browser are sent."""
+    """Decides for one crawl which requests of browsers, also those of other crawls, are sent."""
 
     def __init__(self, crawler: Crawler, decider: Decider, cache: Cache, options: Options) -> None:
         self._crawler = crawler
@@ -78,11 +78,12 @@ class Subresources:
         self._aborts_unknown = options.subresources_unknown == "abort"
         self._dry_run = options.dry_run
 
-    def decide_to_abort(self, url: str, page: Request | None = None) -> bool:
+    def must_abort(self, url: str, page: Request | None = None) -> bool:
         """Return whether ``url`` must not be fetched for ``page``, without waiting.
 
         If the robots.txt of its origin is not known, REP_SUBRESOURCES_UNKNOWN decides, and a lookup
-        begins for later requests. In a dry run the result is false.
+        begins for later requests. Both this and what is disallowed is logged and counted. After an
+        error the result is true. In a dry run it is false.
         """
         if not url.startswith(SCHEMES):
             return False  # no request is sent for the URL (data:, blob:)
@@ -163,6 +164,7 @@ class _Watch:
         self._tasks.start(self._continue_or_refuse(event))
 
     async def _continue_or_refuse(self, event: dict[str, Any]) -> None:
+        """Answer Chromium; after an error the request is refused. No error is raised."""
         try:
             method, arguments = await self._decide(event)
         except Exception:
@@ -177,7 +179,7 @@ class _Watch:
         """Return the answer to Chromium; keep a refused redirect for ``pop_refused_redirect``."""
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
-            return _REFUSE if _aborts(url, self._request) else _CONTINUE
+            return _REFUSE if _must_abort(url, self._request) else _CONTINUE
         if not self._begun:  # the first request of the page, which was checked before
             self._begun = True
             return _CONTINUE
@@ -188,6 +190,7 @@ class _Watch:
         return _REFUSE
 
     async def _refusal_of(self, url: str) -> Verdict | None:
+        """Return the first refusal by a crawl, after the lookup; None if the page may be sent."""
         try:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
         except ValueError:  # a URL for which the browser sends no request (data:, blob:)

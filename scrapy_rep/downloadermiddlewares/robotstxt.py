@@ -132,8 +132,8 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
-        """Count the override, and do with ``request`` what ACTIONS has for its situation."""
-        self._parts.override_log.report(request, decision.override, again=note.returned)
+        """Count the override, and do what ACTIONS has for the situation. Errors are raised."""
+        self._parts.override_log.report(request, decision.override, returned=note.returned)
         situation = self._situation_of(request, decision, note)
         action = ACTIONS[situation][note.source]
         if action is Action.WAIT:
@@ -142,12 +142,15 @@ class RobotsTxtMiddleware:
             if decision.verdict is None:
                 self.admission.look_up_later(decision.origin, request)
             return self._put_off(request, note)
-        return self._end(request, decision, note, situation)
+        return self._act_now(request, decision, note, situation)
 
-    def _end(
+    def _act_now(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Awaitable[Request | None]:
-        """Do what ACTIONS has for ``situation``, after all waits. A dry run lets all pass."""
+        """Do what ACTIONS has for ``situation``, after all waits. A dry run lets all pass.
+
+        An exception that drops the request is raised by the call, not by the awaitable.
+        """
         if self._dry_run is not None:
             # An http URL whose host or port is not valid has no origin. The decision on it is valid
             # for all product tokens: None means that.
@@ -188,7 +191,7 @@ class RobotsTxtMiddleware:
     def _pass_return_or_drop(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Let ``request`` pass, drop it, or return its copy for the scheduler."""
+        """Let ``request`` pass, return its copy for the scheduler, or drop it, also for WAIT."""
         action = ACTIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._parts.scheduler_stores_requests
@@ -231,15 +234,15 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
             return None
-        return await self._end(request, decision, note, situation)
+        return await self._act_now(request, decision, note, situation)
 
     async def _wait_for_verdict(
         self, request: Request, decision: Decision, note: Note
     ) -> tuple[Decision, Situation]:
-        """Wait for the verdict on ``request``.
+        """Wait for the verdict on ``request``; the situation may be HELD.
 
         If it doesn't come from a queue, it also waits once for the next try of an unreachable
-        robots.txt.
+        robots.txt. Raises CrawlClosingError.
         """
         while True:
             has_tried = decision.verdict is not None
@@ -276,7 +279,7 @@ class RobotsTxtMiddleware:
         return copy_for_scheduler(request, priority_cut=priority_cut)
 
     def _let_pass(self, request: Request, decision: Decision, verdict: Verdict, note: Note) -> None:
-        """Write the ticket, the verdict and the judgement to the meta; send the signal."""
+        """Write ticket, verdict and judgement to the meta; send the signal; mark the entry used."""
         entry, end, terms = decision.entry, math.inf, None
         if entry is not None:
             end = entry.end
@@ -299,7 +302,7 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
-        """Log an error in scrapy-rep, and drop ``request``; a dry run lets it pass."""
+        """Log and count an error; raise what drops ``request``, or let it pass in a dry run."""
         self._logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "dropped" if self._dry_run is None else "sent, as this is a dry run",
@@ -314,7 +317,7 @@ class RobotsTxtMiddleware:
     def _drop(
         self, request: Request, verdict: Verdict, usage: Judgement | None = None
     ) -> RobotsTxtDisallowed:
-        """Log and count that ``request`` is dropped; return the exception to raise."""
+        """Log and count the drop, and ``usage`` as a judgement; return the exception to raise."""
         self._parts.drops.report(request, verdict, usage=usage)
         if usage is None:
             return RobotsTxtDisallowed(verdict)

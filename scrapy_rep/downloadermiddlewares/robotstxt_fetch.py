@@ -79,8 +79,8 @@ class RobotsTxtFetchMiddleware(Guard):
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
 
-        If the downloader has no place for the wire, the request is checked here, with the same
-        results.
+        Raises InterferenceError if another request has its meta. If the downloader has no place for
+        the wire, other requests are checked here, with the same results.
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is None:
@@ -119,8 +119,8 @@ class RobotsTxtFetchMiddleware(Guard):
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
 
-        Return the copy of a request that the wire has given back. Raises RobotsTxtDisallowed if a
-        browser did not follow a redirect to a disallowed URL.
+        Return the copy of a request that the wire has given back; None for other requests. Raises
+        RobotsTxtDisallowed if a browser did not follow a redirect to a disallowed URL.
         """
         if isinstance(exception, GivenBackError):
             return exception.request
@@ -152,7 +152,7 @@ class RobotsTxtFetchMiddleware(Guard):
     async def _check_redirect(
         self, again: DecideAgain, request: Request, response: Response
     ) -> Request | Response:
-        """Check the URL of ``response``; if it is allowed, it becomes the URL that was granted."""
+        """Return what ``check_response_url`` does; if that is ``response``, grant its URL."""
         refused = pop_refused_redirect(request)
         if refused is not None:  # the response is an error page of the browser, not of the site
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)
@@ -165,7 +165,8 @@ class RobotsTxtFetchMiddleware(Guard):
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
     """Remove from a request for robots.txt what other middlewares have added; mark it as sent.
 
-    ``domain`` is the domain for which the crawl has credentials; None if no domain is named.
+    Proxy and bind address stay. Authorization stays if the request goes to the origin of the file,
+    or to ``domain``, for which the crawl has credentials; if not, ``transfer`` notes its removal.
     """
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}

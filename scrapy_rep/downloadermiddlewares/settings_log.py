@@ -32,7 +32,7 @@ _SCRAPYS_TOKENS: Final = ("Scrapy",)
 
 
 def describe_why_not_obeyed(settings: BaseSettings) -> str:
-    """Return a message that names the setting because of which robots.txt is not obeyed."""
+    """Return a message with the value of ROBOTSTXT_OBEY, and which settings it is from."""
     priority = settings.getpriority("ROBOTSTXT_OBEY")
     where = next((name for name, n in SETTINGS_PRIORITIES.items() if n == priority), priority)
     return (
@@ -44,7 +44,7 @@ def describe_why_not_obeyed(settings: BaseSettings) -> str:
 def log_start(
     crawler: Crawler, options: Options, decider: Decider, *, can_defer: bool, has_wire: bool
 ) -> None:
-    """Log how robots.txt is obeyed, in one line, and hints at settings that look like mistakes."""
+    """Log how robots.txt is obeyed, in one line; warn of settings that look like mistakes."""
     tokens = decider.tokens.default()
     changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
     logger = LimitedLogger(__name__, crawler)
@@ -52,7 +52,7 @@ def log_start(
         "%s robots.txt as %s, records in %s%s",
         "Reading" if options.dry_run else "Obeying",
         ", ".join(map(ascii, tokens)) or "'*' (no product token)",
-        _place_of_store(options.store),
+        _describe_store(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
     )
     for warning in _warnings(crawler, options, decider, tokens):
@@ -77,7 +77,8 @@ def log_start(
         )
 
 
-def _place_of_store(uri: str) -> str:
+def _describe_store(uri: str) -> str:
+    """Return its name, and a hint if it is a file in the directory where the crawl is run."""
     name, path = registry.display_name(uri), registry.path_of(uri)
     is_here = path is not None and not inside_project() and str(path) not in uri
     return f"{name} (outside of a project, in the current directory)" if is_here else name
@@ -163,14 +164,14 @@ class OverrideLog:
         self._overrides = overrides
         self._used: set[Override] = set()
 
-    def report(self, request: Request, override: Override | None, *, again: bool) -> None:
+    def report(self, request: Request, override: Override | None, *, returned: bool) -> None:
         """Count that ``override`` applies to ``request``, and send the signal; log its first use.
 
-        ``again`` is true if the request was given back to the scheduler before: an override with
+        ``returned`` is true if the request was given back to the scheduler before: an override with
         product tokens has been counted then. Overrides that have expired are logged first.
         """
         self.log_expired()
-        if override is None or (again and override.tokens):
+        if override is None or (returned and override.tokens):
             return
         stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
         if override not in self._used:

@@ -38,10 +38,7 @@ _MAX_URIS: Final = 3
 
 
 class Refusals:
-    """Counts and announces the responses that refuse an allowed request, or require a license.
-
-    A request that requires a license is not retried.
-    """
+    """Counts and announces the responses that refuse an allowed request, or require a license."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -51,10 +48,11 @@ class Refusals:
         self._sites = Tally()
 
     def report(self, request: Request, response: Response, decider: Decider | None) -> None:
-        """Count ``response``, whose status is in STATUSES, if it refuses ``request``.
+        """Count and announce ``response``, whose status is in STATUSES, if it refuses ``request``.
 
-        If it requires a license, ``request`` is not retried. The first refusal of each site is
-        logged.
+        It does if ``request`` was allowed, and no proxy has answered in place of the site. The
+        first refusal of each site is logged. If ``response`` requires a license, this is counted in
+        any case, and ``request`` is not retried.
         """
         try:
             origin = origin_of(request.url)
@@ -84,7 +82,7 @@ class Refusals:
         self._announcer.send(robotstxt_refused, request=request, origin=origin, cause=cause)
 
     def log_summary(self) -> None:
-        """Log how many requests were refused, and by which sites most."""
+        """Log how many requests were refused, and by which sites most; nothing if none was."""
         if not self._sites.total:
             return
         self._logger.info(
@@ -119,7 +117,7 @@ class Refusals:
 
 
 def _cause_of(response: Response) -> str | None:
-    """Return with what ``response`` refuses a request, as text; None if it doesn't."""
+    """Return the status and headers with which ``response`` refuses; None if it doesn't."""
     named = [(name, response.headers.get(name)) for name in (*_MITIGATIONS, _PRICE)]
     shown = [f"{name}: {value.decode('latin-1')}" for name, value in named if value]
     if response.status not in _REFUSING and not any(value for _, value in named[:-1]):

@@ -35,9 +35,10 @@ _SHORT_PAUSE: Final = 0.05
 
 
 class WaitingRequests:
-    """Lets requests wait in the middleware and at the wire; limits how many of the former wait.
+    """Lets requests wait in the middleware and at the wire; counts those in the middleware.
 
-    While a request waits, it doesn't count for CONCURRENT_REQUESTS.
+    While a request waits, it doesn't count for CONCURRENT_REQUESTS. After ``close``, all waits end
+    at once with CrawlClosingError.
     """
 
     def __init__(
@@ -64,12 +65,12 @@ class WaitingRequests:
     async def wait_for_decision(
         self, request: Request, decision: Decision, *, on_wire: bool
     ) -> Decision:
-        """Wait for the lookup of robots.txt, or its next try; return the decision on ``request``.
+        """Wait for the lookup of robots.txt; return the decision on ``request``.
 
-        If the host has a pause, the lookup begins after it, as for requests in the queue. Not so if
-        ``request`` is ``on_wire``: there it would wait for long, and is given back instead.
-
-        Raises CrawlClosingError if the crawl closes before the decision is known.
+        With a verdict in ``decision``, which is that of an unreachable robots.txt, wait for the
+        next try first. If the host has a pause, the lookup begins after it, as for requests in the
+        queue. Not so if ``request`` is ``on_wire``: there it would wait for long, and is given back
+        instead. Raises CrawlClosingError if the crawl closes before the decision is known.
         """
         stats.count(self._crawler, stats.WAITED)
         with self._counted(1):
@@ -83,7 +84,7 @@ class WaitingRequests:
             return await self._decider.decision(request, decision)
 
     def admit(self, request: Request, decision: Decision) -> bool:
-        """Return whether ``request``, which is allowed, may leave now; if so, it must."""
+        """Return whether ``request`` may leave now, as none waits before it; if so, it must."""
         origin = decision.origin
         if origin is None or decision.entry is None:
             return True
@@ -96,9 +97,8 @@ class WaitingRequests:
     ) -> Decision:
         """Wait until ``request`` may leave; return the newest decision on it.
 
-        robots.txt may expire while the request waits, and may have changed. If ``direct``, the
-        request doesn't come from a scheduler, to which it could be given back. Raises
-        CrawlClosingError if the crawl closes before the request may leave.
+        robots.txt may expire meanwhile, and disallow it then. A ``direct`` request, which can't be
+        given back, isn't counted. Raises CrawlClosingError if the crawl closes before.
         """
         origin = decision.origin
         if origin is None:
@@ -146,7 +146,7 @@ class WaitingRequests:
 
     @contextmanager
     def _counted(self, requests: int) -> Iterator[None]:
-        """Count ``requests`` as waiting; meanwhile one more request may be in progress."""
+        """Count ``requests`` as waiting in the ``with`` block, and let one more be in progress."""
         self.waiting += requests
         try:
             with raised_concurrency(self._crawler):
@@ -156,7 +156,7 @@ class WaitingRequests:
             self.waiting -= requests
 
     async def _join(self, name: tuple[Origin, str]) -> None:
-        """Join the line ``name``, and wait until this request is its first."""
+        """Wait until the request is the first in its line. Then ``_leave`` must be called."""
         if self._closing:
             raise CrawlClosingError
         line = self._lines.get(name)
@@ -183,6 +183,7 @@ class WaitingRequests:
         del self._lines[name]
 
     async def _wait(self, origin: Origin, hold: Hold) -> None:
+        """Wait until the time of ``hold``, or until the answer for ``origin`` may have changed."""
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()

@@ -73,13 +73,13 @@ class Wire:
         """When each request was sent that ``enter`` was called for, and has not ended."""
 
     def install(self, crawler: Crawler) -> None:
-        """Let ``download`` be called for each request that is handed to its download handler."""
+        """Call ``download`` in place of download handlers, if Scrapy has a place for it."""
         self.is_installed = wrap_downloads(crawler, self.download)
 
     async def download(
         self, request: Request, download: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        """Check ``request`` as ``enter`` does, and download it with the function ``download``."""
+        """Check ``request`` as ``enter`` does, unless it is for a robots.txt; call ``download``."""
         if TRANSFER_KEY in request.meta:
             return await download(request)
         reading = self._read_pauses()
@@ -95,17 +95,17 @@ class Wire:
             self._admission.ended(request, sent_at, response)
 
     async def enter(self, request: Request) -> None:
-        """Return when ``request`` may be sent; it must be sent at once, and ``leave`` called then.
+        """Return when ``request`` may be sent; it must be sent then, and ``leave`` called after it.
 
         Called if ``download`` could not be installed. Raises GivenBackError if the request goes
-        back to the scheduler, and RobotsTxtDisallowed if it is dropped.
+        back to the scheduler, and RobotsTxtDisallowed if it is dropped. The ticket is removed.
         """
         await self._wait_until_admitted(request, self._read_pauses())
         request.meta.pop(TICKET_KEY, None)
         self._sent[request] = self._monotonic()
 
     def leave(self, request: Request, response: Response | None) -> None:
-        """Note that ``request`` has got ``response``; None: it ended with an error."""
+        """Tell the admission how ``request`` ended, if ``enter`` was called. None is an error."""
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
             self._admission.ended(request, sent_at, response)
@@ -127,7 +127,7 @@ class Wire:
         )
 
     async def _wait_until_admitted(self, request: Request, reading: Awaitable[None] | None) -> None:
-        """Return when ``request`` may be sent, after ``reading``; raises as ``enter`` does."""
+        """Return when ``request`` may be sent, after ``reading``; else raise, and end its lease."""
         if reading is not None:
             await reading
         try:

@@ -15,7 +15,7 @@ from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import printable_request, printable_url
+from scrapy_rep.utils.text import printable_request, quoted_url
 
 TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""
@@ -35,7 +35,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         self._tokens = ProductTokens.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Write the tags of the page to its meta; none if that has ``dont_obey_robotstxt``."""
+        """Write the tags of the page to its meta; if none apply, remove former ones."""
         request = response.request
         if request is None:
             return
@@ -49,7 +49,7 @@ class RobotsTagsMiddleware(PageMiddleware):
             request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        """Drop ``request`` if the page that links to it has ``nofollow``.
+        """Return None, which drops ``request``, if the page that links to it has ``nofollow``.
 
         Requests for the same page, such as a retry, and requests with ``dont_obey_robotstxt`` are
         kept. In a dry run all are kept, and the drop is only counted and logged.
@@ -88,7 +88,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         tags = of_page(headers, elements, tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
-            page = printable_url(response)
+            page = quoted_url(response)
             logger = LimitedLogger(__name__, self.crawler)
             logger.debug("Too many robots tags, the page is treated as none: %s", page)
         return tags

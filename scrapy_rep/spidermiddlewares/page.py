@@ -16,7 +16,7 @@ from scrapy_rep import stats
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import printable_url
+from scrapy_rep.utils.text import quoted_url
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()
@@ -34,10 +34,10 @@ class PageMiddleware(BaseSpiderMiddleware):
         self._logger = LimitedLogger(__name__, crawler)
 
     def _meta_elements(self, response: Response) -> Sequence[tuple[str, str]] | None:
-        """Return the names and contents of the meta elements of a page.
+        """Return the names and contents of the meta elements of a page; none if it is not HTML.
 
         At most MAX_META_ELEMENTS + 1 elements are returned, so that the caller notices if there are
-        too many. If they can't be read, a warning is logged, and None is returned.
+        too many. If they can't be read, a warning is logged once, and None is returned.
         """
         # The encoding that a site declares may be any codec of Python, and codecs raise any errors.
         try:
@@ -49,7 +49,7 @@ class PageMiddleware(BaseSpiderMiddleware):
                 self._logger.warning(
                     "The meta elements of %s can't be read (%s: %a): the page is treated as if "
                     "they forbade everything",
-                    printable_url(response),
+                    quoted_url(response),
                     type(error).__name__,
                     str(error),
                 )
@@ -58,11 +58,11 @@ class PageMiddleware(BaseSpiderMiddleware):
     def _drop_item(self, item: Any, response: Response | None, why: str) -> Any:
         """Log that ``item`` is dropped; return None, or ``item`` in a dry run."""
         what = "Dry run, would drop" if self._options.dry_run else "Dropped"
-        self._logger.info("%s item (%s): %s", what, why, printable_url(response))
+        self._logger.info("%s item (%s): %s", what, why, quoted_url(response))
         return item if self._options.dry_run else None
 
     def _mark_item(self, item: Any, response: Response | None, field: str, value: Any) -> Any:
-        """Set a field of ``item`` if it has one with this name; return it. Errors are logged."""
+        """Return ``item``, with ``field`` set if it has such a field. Errors are logged."""
         # An error that is raised here would end the callback, and all that it has not yet yielded
         # would be lost.
         try:
@@ -71,7 +71,7 @@ class PageMiddleware(BaseSpiderMiddleware):
                 if field in adapter.field_names():
                     adapter[field] = value
         except Exception:
-            where = printable_url(response)
+            where = quoted_url(response)
             self._logger.exception("Error while setting %s of an item of %s", field, where)
         return item
 

@@ -14,10 +14,7 @@ _CREDENTIALS: Final = re.compile(r"^(?!(?i:mailto):)([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:
-    """Return ``url`` without the user and password before the ``@`` of its authority.
-
-    There may be any number of slashes before the authority, because Scrapy accepts such URLs.
-    """
+    """Return ``url`` without user and password; any number of slashes may precede its authority."""
     return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
 
 
@@ -26,8 +23,8 @@ def printable_request(request: Request) -> str:
     return f"<{request.method} {ascii(without_credentials(request.url))[1:-1]}>"
 
 
-def printable_url(response: Response | None) -> str:
-    """Return the URL of a page in quotes for a log line, without credentials, in ASCII."""
+def quoted_url(response: Response | None) -> str:
+    """Return the URL of a page in quotes, without credentials, for a log line; else ``None``."""
     return ascii(None if response is None else without_credentials(response.url))
 
 
