@@ -42,14 +42,14 @@ class RobotsLogStats:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        self._loop = create_looping_call(self._log)
+        self._loop = create_looping_call(self._log_census)
         self._loop.start(self._interval, now=False)
 
     def _spider_closed(self) -> None:
         if self._loop is not None and self._loop.running:
             self._loop.stop()
 
-    def _log(self) -> None:
+    def _log_census(self) -> None:
         try:
             census = Robots.of(self._crawler).census()
         except LookupError:

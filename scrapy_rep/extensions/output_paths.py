@@ -48,8 +48,8 @@ def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
         ) from None
 
 
-def claim(path: Path) -> Path:
-    """Reserve ``path`` for a crawl and return it; if it is reserved, return a numbered path."""
+def reserve(path: Path) -> Path:
+    """Reserve ``path`` in this process, or a numbered path if it is reserved; return the path."""
     names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     place = path
     while place.resolve() in _in_use:

@@ -34,8 +34,8 @@ def _iso_second(seconds: int) -> str:
 class RobotsFile:
     """A robots.txt or tdmrep.json that decided on requests, or the file of an override.
 
-    The thread that writes the evidence computes ``sha256`` and ``as_json`` before it removes the
-    body.
+    The thread that writes the evidence computes ``sha256`` and ``as_json``, which keep their values
+    then, before it removes the body. With WARC it sets ``record_id``.
     """
 
     url: str
@@ -82,7 +82,7 @@ class RobotsFile:
 
     @cached_property
     def sha256(self) -> str | None:
-        """SHA-256 of the text, in hex."""
+        """SHA-256 of the text, in hex; None without a text."""
         return None if self.body is None else sha256(self.body).hexdigest()
 
     @cached_property

@@ -58,13 +58,13 @@ _WORDS: Final = {True: "allowed", False: "disallowed"}
 class _Pending:
     """The decision on a request whose response has not been received yet."""
 
-    __slots__ = ("at", "decision", "is_told", "verdict")
+    __slots__ = ("decided_at", "decision", "has_line", "verdict")
 
     def __init__(self, verdict: Verdict | None = None, decision: Decision | None = None) -> None:
-        self.at = time()
+        self.decided_at = time()
         self.verdict = verdict
         self.decision = decision
-        self.is_told = False
+        self.has_line = False
 
 
 class RobotsEvidence:
@@ -135,6 +135,7 @@ class RobotsEvidence:
         self._write_robotstxt(record, "store")
 
     def _write_robotstxt(self, record: Record, source: str) -> None:
+        """Write a line about a robots.txt, and keep it in ``_files`` for lines about requests."""
         access = self._policy.access(record, time())
         file = RobotsFile.from_record(record, access)
         self._files.put((file.url, fingerprint_of(access)), file)
@@ -153,19 +154,20 @@ class RobotsEvidence:
             self._write_line("usage", {"url": url, "usage": as_dict(usage, results)})
 
     def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
-        """Keep the decision; if it is on a redirect that the handler has followed, write a line."""
+        """Keep the decision; write a line, if it lets a redirect of the handler pass."""
         self._pending[request] = pending = _Pending(verdict, decision)
         if self._hops and request in self._hops and (verdict.allowed or self._dry_run):
-            pending.is_told = True
+            pending.has_line = True
             self._write("page", request, pending, "handler")
 
     def _robotstxt_followed(self, request: Request, hop: Request) -> None:
         self._hops[hop] = without_credentials(request.url)
 
     def _robotstxt_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+        """Write a line about a dropped request; none in a dry run, in which it will be sent."""
         if dropped:
             pending = self._pending.setdefault(request, _Pending())
-            pending.verdict, pending.is_told = verdict, True
+            pending.verdict, pending.has_line = verdict, True
             self._write("drop", request, pending, "handler" if request in self._hops else None)
 
     def _response_downloaded(self, request: Request, response: Response) -> None:
@@ -173,23 +175,25 @@ class RobotsEvidence:
             self._write_sent("page", request, response.status)
 
     def _request_left_downloader(self, request: Request) -> None:
+        """Write a line about a sent request that has got no response."""
         # A request that still has a ticket was not sent: it was given back to the scheduler.
         if request.meta.keys().isdisjoint((TRANSFER_KEY, TICKET_KEY)):
             pending = self._pending.get(request)
-            if pending is None or not pending.is_told:
+            if pending is None or not pending.has_line:
                 self._write_sent("failed", request, None)
 
     def _write_sent(self, kind: str, request: Request, status: int | None) -> None:
+        """Write a line about a sent request, even if nothing was decided on it."""
         pending = self._pending.get(request)
         if pending is None:
             pending = self._pending[request] = _Pending()
-        pending.is_told = True
+        pending.has_line = True
         self._write(kind, request, pending, "download", status)
 
     def _response_received(self, request: Request, response: Response) -> None:
         """Write a line if no request was sent, as the response is that of a cache or the like."""
         pending = self._pending.pop(request, None)
-        if pending is None or not pending.is_told:
+        if pending is None or not pending.has_line:
             source = "cache" if "cached" in response.flags else "component"
             self._write("page", request, pending or _Pending(), source, response.status)
 
@@ -201,7 +205,7 @@ class RobotsEvidence:
         source: str | None,
         status: int | None = None,
     ) -> None:
-        """Write a line about ``request``; if its robots.txt is not in memory, it is read first."""
+        """Write a line about ``request``, later if its robots.txt must be read from the store."""
         values = self._values(kind, request, pending, source, status)
         verdict, decision = pending.verdict, pending.decision
         if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
@@ -213,14 +217,16 @@ class RobotsEvidence:
         elif entry is None:
             self._writing.put(Line(values))
         elif file := self._files.get((verdict.robotstxt_url or "", entry.fingerprint)):
-            self._write_with_age(values, file, pending.at)
+            self._write_with_age(values, file, pending.decided_at)
         else:
-            self._background.start(self._write_after_lookup(values, request, pending.at, entry))
+            self._background.start(
+                self._write_after_lookup(values, request, pending.decided_at, entry)
+            )
 
     def _values(
         self, kind: str, request: Request, pending: _Pending, source: str | None, status: int | None
     ) -> dict[str, Any]:
-        """Return the values of a line about ``request``; ``age`` is None still."""
+        """Return the values of a line about ``request``. ``age`` is None, and set later."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage
@@ -235,7 +241,7 @@ class RobotsEvidence:
             "url": without_credentials(request.url),
             "hops": hops,
             "method": request.method,
-            "decided": iso_time(pending.at),
+            "decided": iso_time(pending.decided_at),
             "source": source,
             "status": status,
             "tokens": None if decision is None else decision.tokens,
@@ -274,6 +280,7 @@ class RobotsEvidence:
         self._write_with_age(values, file, at)
 
     def _write_with_age(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
+        """Write a line with ``file``, and with its age ``at`` the decision, in seconds."""
         if file is not None:
             known_since = file.asked if file.fetched is None else file.fetched
             values["age"] = round(at - known_since, 3)
@@ -293,6 +300,7 @@ class RobotsEvidence:
         self._writing.put(Line({"kind": kind, "time": iso_time(time()), **values}, file))
 
     async def _spider_closed(self, reason: str) -> None:
+        """Wait for the remaining lines, write the last one, and count what was written and lost."""
         writing = self._writing
         try:
             await within(_CLOSING_TIME, self._background.finish())
@@ -308,6 +316,7 @@ class RobotsEvidence:
 
 
 def _exemption_of(request: Request) -> str | None:
+    """Return why no robots.txt applies to ``request``; None if one does."""
     if request.meta.get("dont_obey_robotstxt"):
         return "dont_obey_robotstxt"
     return None if request.url.startswith(SCHEMES) else "scheme"

@@ -25,10 +25,10 @@ def open_evidence(path: Path, tail: str = "") -> Parts:
 
 
 def open_to_write(path: Path, tail: str) -> Parts:
-    """Return the evidence at ``path``, after a check that it can be written.
+    """Return the evidence at ``path``, after a check that it can be written, with some space left.
 
-    The directory for JSON Lines is created if it doesn't exist. Raises SettingsError if ``path``
-    can't be written, or warcio is required and not installed.
+    The directory for JSON Lines is created if it doesn't exist, but not its parent. Raises
+    SettingsError if ``path`` can't be written, or warcio is required and not installed.
     """
     try:
         evidence = open_evidence(path, tail)
@@ -51,9 +51,9 @@ def open_to_write(path: Path, tail: str) -> Parts:
 
 
 def find_lines(path: Path, url: str) -> tuple[list[Found], set[Path]]:
-    """Return the lines about ``url``, sorted by time, and the files that are damaged.
+    """Return the lines about ``url``, sorted by time, and the parts that are damaged.
 
-    Raises OSError if a file can't be read, and ImportError if a WARC file needs warcio.
+    Raises OSError if a part can't be read, or there is none, and ImportError without warcio.
     """
     damaged: set[Path] = set()
     found = list(open_evidence(path).find(url, damaged))

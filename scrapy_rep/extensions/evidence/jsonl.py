@@ -57,6 +57,7 @@ class JsonLines(Parts):
         return self._path / "texts" / digest[:2] / digest
 
     def _end_of_records(self, file: IO[bytes]) -> int:
+        """Return the offset after the last line feed, for which the file is read from its end."""
         end = file.seek(0, 2)
         while end > 0:
             start = max(0, end - _BLOCK)
@@ -67,16 +68,17 @@ class JsonLines(Parts):
             end = start
         return 0
 
-    def _write_text(self, name: str, text: bytes) -> None:
-        if name in self._known:
+    def _write_text(self, digest: str, text: bytes) -> None:
+        if digest in self._known:
             return
-        path = self._text_path(name)
+        path = self._text_path(digest)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, text)
-        self._known.put(name, None)
+        self._known.put(digest, None)
 
     def _read_text(self, values: dict[str, Any]) -> bytes | None:
+        """Return the text to which a line refers, unchecked; None if it has none, or no file."""
         digest = digest_of(values)
         with suppress(FileNotFoundError):
             return None if digest is None else self._text_path(digest).read_bytes()

@@ -62,11 +62,11 @@ class Found(NamedTuple):
 class Parts(ABC):
     """The evidence at a path, in one format. Only one crawl at a time writes to a part.
 
-    Records are appended to a part until it has MAX_BYTES, then to the next part. A part of an
-    earlier crawl is continued if it has less than MAX_BYTES. If that crawl was killed, an
-    incomplete record at the end of the part is removed first. A part that is damaged in another way
-    is left unchanged. A crawl locks the part that it writes, so crawls at the same time write
-    different parts. If files can't be locked, each crawl begins a new part.
+    The first ``write`` opens a part. Records are appended to it until it has MAX_BYTES, then to the
+    next part. A part of an earlier crawl is continued if it has less than MAX_BYTES. If that crawl
+    was killed, an incomplete record at the end of the part is removed first. A part that is damaged
+    in another way is left unchanged. A crawl locks the part that it writes, so crawls at the same
+    time write different parts. If files can't be locked, each crawl begins a new part.
     """
 
     def __init__(self, path: Path, tail: str = "") -> None:
@@ -78,7 +78,7 @@ class Parts(ABC):
 
     @abstractmethod
     def write(self, lines: Sequence[Line]) -> None:
-        """Write all lines. Raises OSError if they can't be written; then none is written."""
+        """Write all lines and new texts. Raises OSError if that fails; no line is written then."""
 
     @abstractmethod
     def find(self, url: str, damaged: set[Path]) -> Iterator[Found]:
@@ -97,7 +97,7 @@ class Parts(ABC):
         return b""
 
     def existing(self) -> Iterator[Path]:
-        """Yield the paths of the parts that exist."""
+        """Yield the paths of the parts that exist, up to the first that does not."""
         return takewhile(Path.exists, map(self._part_path, count(1)))
 
     def close(self) -> None:
@@ -123,6 +123,7 @@ class Parts(ABC):
         self._size += len(data)
 
     def _open_free_part(self) -> IO[bytes]:
+        """Return the first part that this crawl can write to, open, and set ``_size``."""
         for path in map(self._part_path, count(1)):
             file = _open_and_lock(path)
             if file is not None:
@@ -172,6 +173,6 @@ def is_about(values: dict[str, Any], url: str) -> bool:
 
 
 def digest_of(values: dict[str, Any]) -> str | None:
-    """Return the hash of the text to which a line with these members refers."""
+    """Return the hash of the text to which a line with these members refers; None without one."""
     digest: str | None = (values["robotstxt"] or {}).get("sha256")
     return digest

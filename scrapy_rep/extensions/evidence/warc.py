@@ -132,7 +132,7 @@ def _make_record(
 
 
 def _make_metadata(writer: Any, line: Line, content: bytes) -> Any:
-    """Return the record of a line, as metadata of the robots.txt to which it refers."""
+    """Return the record of ``line``, as metadata of the robots.txt to which it refers, if any."""
     headers = {"WARC-Date": line.values["time"]}
     if line.file is not None and line.file.record_id is not None:
         headers["WARC-Refers-To"] = line.file.record_id
@@ -174,7 +174,7 @@ def _header(record: Any, name: str) -> str | None:
 
 
 def _read_records(path: Path) -> Iterator[Any]:
-    """Yield the records of a part. The iteration ends before an incomplete record."""
+    """Yield the records of a part, until one that is incomplete or can't be read."""
     # warcio raises AttributeError if the header of a record is incomplete.
     with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError, AttributeError):
         yield from ArchiveIterator(file)

@@ -23,7 +23,7 @@ _BATCH: Final = 1_000
 
 
 class WriterThread:
-    """A queue of lines, and the thread that writes lines from the queue."""
+    """A queue of lines, and the thread that writes them. Only its first error is logged."""
 
     def __init__(self, parts: Parts, path: Path) -> None:
         self._parts = parts
@@ -60,7 +60,7 @@ class WriterThread:
         self._queue.put(line)
 
     async def stop(self) -> None:
-        """Wait until all queued lines are written, and end the thread."""
+        """Wait until all queued lines are written, the file is closed, and the thread has ended."""
         if self._thread is not None:
             self._queue.put(None)
             await in_thread(self._thread.join)

@@ -114,7 +114,7 @@ class Counts:
         ]
 
     def row(self, origin: str) -> OriginRow:
-        """Return the row of an origin; above MAX_ORIGINS, the common row of further origins."""
+        """Return the row of an origin, also a new one; above MAX_ORIGINS, the common row."""
         origin = short(origin, MAX_URL)
         row = self.origins.get(origin)
         if row is None:
@@ -124,11 +124,13 @@ class Counts:
         return row
 
     def count_verdict(self, verdict: Verdict, decision: Decision) -> None:
+        """Count an allowed request; ``count_forbidden`` counts the others."""
         if verdict.allowed and decision.origin is not None:
             self.row(str(decision.origin)).allowed += 1
             self.reasons["allowed"][verdict.reason.value] += 1
 
     def count_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+        """Count a request that is dropped, or would be without the dry run."""
         url, rule, line, cause = _what_decided(verdict, stored_judgement(request))
         row, reason = self.row(_origin_text(request.url)), verdict.reason.value
         row.dropped += dropped
@@ -153,7 +155,7 @@ class Counts:
         self.row(str(record.file.origin)).fetches += 1
 
     def count_loaded(self, record: Record) -> None:
-        """Set the state of robots.txt in the row of its origin."""
+        """Set the state of robots.txt in the row of its origin, and keep its text."""
         row, last = self.row(str(record.file.origin)), record.last
         file = RobotsFile.from_record(record, self._policy.access(record, time()))
         row.outcome, row.status = file.outcome, file.status
@@ -175,6 +177,7 @@ class Counts:
         self._count_request(row, request.url)
 
     def count_differing(self, request: Request, verdict: Verdict) -> None:
+        """Count a request on which the built-in differs; list it, if fewer than MAX_DIFFERING."""
         self._differing += 1
         if len(self._differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(request.url), MAX_URL)
@@ -211,7 +214,7 @@ class Counts:
             self._count_request(self.exempt, request.url)
 
     def _count_request(self, row: RequestsRow, url: str) -> None:
-        """Count a request, and add its URL to the sample of ``row`` unless that is full."""
+        """Count a request in ``row``, and add its URL to the sample there unless that is full."""
         row.requests += 1
         if len(row.urls) >= (SAMPLE if self._sampled < MAX_URLS else 1):
             return
@@ -267,6 +270,7 @@ def _what_decided(
 
 
 def _origin_text(url: str) -> str:
+    """Return the origin of ``url``, or ``(no origin)``."""
     try:
         return str(origin_of(url))
     except ValueError:

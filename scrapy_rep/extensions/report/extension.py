@@ -17,7 +17,7 @@ from scrapy_rep import stats
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.output_paths import claim, path_of_setting, release, replace_file
+from scrapy_rep.extensions.output_paths import path_of_setting, release, replace_file, reserve
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.robots_file import as_json, iso_time
 from scrapy_rep.settings import Options
@@ -67,8 +67,8 @@ class RobotsReport:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        """Reserve a path, and connect ``spider_closed``."""
-        wanted, self._path = self._path, claim(self._path)
+        """Reserve the path, or another one with a warning, and connect ``spider_closed``."""
+        wanted, self._path = self._path, reserve(self._path)
         if self._path != wanted:
             self._logger.warning(
                 "Another crawl of this process writes its report to %s, this one writes to %s: "
@@ -81,6 +81,7 @@ class RobotsReport:
         self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
+        """Write the report in a thread, and release its path. Errors are logged."""
         # Signals that arrive while the report is written are not counted.
         for receiver, signal in self._counts.receivers():
             self._crawler.signals.disconnect(receiver, signal)
@@ -122,7 +123,7 @@ class RobotsReport:
 def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     """Return the function that renders a report as JSON, or as HTML if ``path`` ends in .html.
 
-    The file is created if it doesn't exist. Raises SettingsError if ``path`` can't be written, or
+    An empty file is created if there is none. Raises SettingsError if ``path`` can't be written, or
     Jinja2 is required and not installed.
     """
     render: Callable[[dict[str, Any]], str] = as_json

@@ -25,7 +25,7 @@ _HERE: Final = files("scrapy_rep.extensions.report")
 
 
 def render(report: dict[str, Any]) -> str:
-    """Return the HTML page for ``report``. All texts of sites are escaped."""
+    """Return the HTML page for ``report``. All texts of sites are escaped. Lists are cut."""
     origins, drops = report["origins"], report["drops"]
     rows, beyond = origins[:MAX_ROWS], origins[MAX_ROWS:]
     outcomes = Counter(row["outcome"] for row in origins)
@@ -98,5 +98,5 @@ def _csp_hash(text: str) -> str:
 
 
 def _format_time(iso: str | None) -> str:
-    """Return an ISO 8601 time with a space instead of the ``T``, and without milliseconds."""
+    """Return an ISO 8601 time with a space for the ``T``, without milliseconds; None is empty."""
     return "" if iso is None else iso[:19].replace("T", " ")

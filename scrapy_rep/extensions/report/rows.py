@@ -78,15 +78,15 @@ class UsageCounts:
     refused: int = 0
 
     def add(self, origin: str, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
-        """Count a page with the usage preferences ``usage``, judged with ``results``."""
+        """Count a page: each of its statements, licenses and ``results`` once."""
         self.results.update(results.items())
         self.refused += refused
         keys = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
         uris = {without_credentials(s.raw) for s in usage.statements if s.source == LICENSE}
         for key in keys:
-            _count_up_to_limit(self.statements, key, (_BEYOND, "", ""))
+            _count_or_beyond(self.statements, key, (_BEYOND, "", ""))
         for uri in uris:
-            _count_up_to_limit(self.licenses, (origin, uri), (_BEYOND, ""))
+            _count_or_beyond(self.licenses, (origin, uri), (_BEYOND, ""))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, the most frequent first."""
@@ -105,5 +105,5 @@ def _rows(counts: Counter[Any], *names: str) -> list[dict[str, Any]]:
     ]
 
 
-def _count_up_to_limit(counts: Counter[Any], key: Any, beyond: Any) -> None:
+def _count_or_beyond(counts: Counter[Any], key: Any, beyond: Any) -> None:
     counts[key if key in counts or len(counts) < MAX_KINDS else beyond] += 1
