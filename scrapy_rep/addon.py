@@ -103,11 +103,8 @@ def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
 
 def _is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
     """Return whether the setting ``name`` enables the component ``cls``, or a subclass of it."""
-    enabled = [
-        _load_component(component, order)
-        for component, order in settings.getdict(name).items()
-        if order is not None
-    ]
+    components = settings.getdict(name).items()
+    enabled = [load_object(each) for each, order in components if order is not None]
     return any(isinstance(found, type) and issubclass(found, cls) for found in enabled)
 
 

@@ -46,6 +46,7 @@ _NO_DIRECTORIES: Final = (".csv", ".gz", ".html", ".jl", ".json", ".jsonl", ".tx
 
 @partial(Reader, "a product token or a User-Agent, or a list of them, the most specific first")
 def _tokens(value: Any) -> tuple[str, ...] | None:
+    """Return the tokens in a string, a list or JSON of a list; None for an empty string."""
     if value == "":
         return None
     if isinstance(value, str):
@@ -80,7 +81,7 @@ def _prefix(value: Any) -> str:
 
 
 @partial(Reader, "a path that ends in .html or .json")
-def _report(value: Any) -> str | None:
+def _report_path(value: Any) -> str | None:
     place = read_path(value)
     if place is not None and not place.endswith((".html", ".json")):
         raise ValueError
@@ -88,7 +89,7 @@ def _report(value: Any) -> str | None:
 
 
 @partial(Reader, "the path of a directory, or one that ends in .warc.gz")
-def _evidence(value: Any) -> str | None:
+def _evidence_path(value: Any) -> str | None:
     place = read_path(value)
     if place is not None and place.endswith(_NO_DIRECTORIES) and not place.endswith(".warc.gz"):
         raise ValueError
@@ -173,8 +174,8 @@ class Options:
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
-    report: str | None = _setting("REP_REPORT", None, _report)
-    evidence: str | None = _setting("REP_EVIDENCE", None, _evidence)
+    report: str | None = _setting("REP_REPORT", None, _report_path)
+    evidence: str | None = _setting("REP_EVIDENCE", None, _evidence_path)
     subresources_unknown: str = _setting(
         "REP_SUBRESOURCES_UNKNOWN", "abort", one_of("abort", "allow")
     )

@@ -12,7 +12,7 @@ from scrapy_rep.utils.log import LimitedLogger
 
 
 class Background:
-    """Runs coroutines in the background, and logs their errors."""
+    """Runs coroutines in the background, and logs their errors, as nobody awaits them."""
 
     def __init__(self) -> None:
         self._tasks: set[Deferred[None]] = set()
@@ -28,6 +28,7 @@ class Background:
         return task
 
     async def finish(self) -> None:
+        """Wait until no task runs, also none that was started meanwhile."""
         if self._tasks:
             ended: Deferred[None] = Deferred()
             self._ended.append(ended)
@@ -38,6 +39,7 @@ class Background:
             self._logger.error("Error in a task in the background", exc_info=failure.value)
 
     def _remove(self, _: None, task: Deferred[None]) -> None:
+        """Remove a task that has ended, and after the last one end the waits of ``finish``."""
         self._tasks.discard(task)
         if not self._tasks:
             ended, self._ended = self._ended, []

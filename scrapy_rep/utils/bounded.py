@@ -15,8 +15,8 @@ MAX_ENTRIES: Final = 10_000
 class BoundedCache(Generic[K, V]):
     """A mapping with at most ``max_entries`` values, whose total size is at most ``max_bytes``.
 
-    The size of a value is given to ``put``. Above a limit the least recently used values are
-    evicted. The newest value always stays, even if it is larger than ``max_bytes``.
+    The size of a value is given to ``put``. Above a limit ``put`` evicts the least recently used
+    values. The newest value always stays, even if it is larger than ``max_bytes``.
     """
 
     def __init__(self, *, max_entries: float = math.inf, max_bytes: float = math.inf) -> None:

@@ -146,7 +146,7 @@ async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIte
 
 @dataclass(eq=False)
 class Job:
-    """A call to be made in another thread, and its result."""
+    """A call to be made in another thread, and its result. The ``last`` one ends a worker."""
 
     func: Callable[..., Any]
     post: Callable[[Callable[[], None]], object]
@@ -158,25 +158,16 @@ class Job:
     """Awaited by the coroutine that needs the result."""
 
     def run(self, *args: Any) -> None:
-        """Call the function and keep its result or error. Called in the worker thread."""
+        """Call the function with ``args``, and keep its result or error. In the worker thread."""
         try:
             self.result = self.func(*args)
         except Exception as error:  # noqa: BLE001 - raised where the job is awaited
             self.error = error
 
-    def deliver(self) -> None:
-        """Pass the result to the waiting coroutine. Called in the thread that created the job."""
-        if self.error is None:
-            self.done.set_result(self.result)
-        else:
-            self.done.set_exception(self.error)
-
 
 def deliver_results(jobs: list[Job]) -> None:
-    """Pass the results of ``jobs`` to the threads that created them. Called in a worker thread.
-
-    All results for a thread are passed at once, because waking the thread costs more than a job.
-    """
+    """Pass the results to the threads that created the jobs. Called in a worker thread."""
+    # All at once for each thread, because waking a thread costs more than a job.
     for post, group in groupby(jobs, attrgetter("post")):
         ended = list(group)
         # RuntimeError if the event loop is closed: then no coroutine waits.
@@ -185,8 +176,12 @@ def deliver_results(jobs: list[Job]) -> None:
 
 
 def _deliver(jobs: list[Job]) -> None:
+    """Pass the results to the waiting coroutines. Called in the thread that created the jobs."""
     for job in jobs:
-        job.deliver()
+        if job.error is None:
+            job.done.set_result(job.result)
+        else:
+            job.done.set_exception(job.error)
 
 
 def _run_each(jobs: list[Job]) -> None:
@@ -275,10 +270,7 @@ def _do_nothing() -> None:
 
 
 def thread_safe_caller() -> Callable[[Callable[[], None]], object]:
-    """Return a function that may be called in any thread, with a function as argument.
-
-    The argument is then called in the thread that has called ``thread_safe_caller``.
-    """
+    """Return a function for any thread, which calls its argument later in the present thread."""
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe
     from twisted.internet import reactor

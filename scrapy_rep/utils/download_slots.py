@@ -39,6 +39,7 @@ def describe_missing_attribute(crawler: Crawler) -> str | None:
 
 @cache
 def _missing_slot_attribute() -> str | None:
+    """Return what Scrapy's slots lack, or their class if it can't be used; else None."""
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
         # In older versions of Scrapy only objects have the attributes, not the class.
@@ -57,10 +58,7 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def delay_of_slot(crawler: Crawler, name: str) -> float:
-    """Return the delay of the download slot ``name`` in seconds.
-
-    If the slot does not exist yet, it is the delay that Scrapy sets for a new slot.
-    """
+    """Return the delay of the download slot in seconds; that of a new one if it doesn't exist."""
     downloader = downloader_of(crawler)
     slots = {} if describe_missing_attribute(crawler) else downloader.slots
     if name in slots:

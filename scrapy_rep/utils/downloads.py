@@ -26,10 +26,7 @@ _CONCURRENT_REQUESTS: Final = 16
 
 
 def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
-    """Return the class of the download handler of ``scheme``; None if none can be loaded.
-
-    No error is raised, as Scrapy reports it with the first request of this scheme.
-    """
+    """Return the class of the download handler of ``scheme``; None if none can be loaded."""
     try:
         return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
     except Exception:  # noqa: BLE001 - the import of its module may raise any error
@@ -48,11 +45,7 @@ def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
 
 
 def foreign_handler_name(settings: BaseSettings, scheme: str) -> str | None:
-    """Return the name of the download handler of ``scheme``; None if it is one of Scrapy's.
-
-    If another handler times out, the origin may be reachable: the handler may have waited for a
-    browser or an API.
-    """
+    """Return the name of the download handler of ``scheme``; None if it is one of Scrapy's."""
     handler = download_handler_of(settings, scheme)
     if handler is None or handler.__module__.startswith(_HANDLERS):
         return None
@@ -86,7 +79,7 @@ def _seconds(limit: Any) -> float:
 
 
 class Route(NamedTuple):
-    """The values that a fetch of robots.txt takes from the page request that waits for it."""
+    """The proxy and bind address, as ``repr``, and User-Agent that a fetch takes from a request."""
 
     proxy: str
     bindaddress: str
@@ -94,11 +87,10 @@ class Route(NamedTuple):
 
 
 def route_of(request: Request) -> Route:
-    """Return the route of a request: its proxy, bind address and User-Agent, as far as set."""
-    meta = request.meta
-    agent = request.headers.get("User-Agent")
+    """Return the proxy, bind address and User-Agent of a request, as far as set."""
     # As text, because the meta of a request may have a value of any type.
-    return Route(repr(meta.get("proxy")), repr(meta.get("bindaddress")), agent)
+    proxy, bindaddress = (repr(request.meta.get(key)) for key in ("proxy", "bindaddress"))
+    return Route(proxy, bindaddress, request.headers.get("User-Agent"))
 
 
 def first_by_other_route(requests: Iterable[Request], routes: Collection[Route]) -> Request | None:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _ATTRIBUTE: Final = "_scrapy_rep"
 """Attribute of a crawler in which its parts are stored, so that they are freed with the crawler."""
 _crawlers: Final[WeakSet[Crawler]] = WeakSet()
-"""All crawlers of the process for which ``add_part`` was called."""
+"""All crawlers of the process that have parts."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:
@@ -30,10 +30,11 @@ def get_part(crawler: Crawler, cls: type[T]) -> T | None:
 
 def get_or_add_part(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
     """Return the part of the class ``cls``; if the crawl has none, add the one ``make`` returns."""
-    parts = _parts(crawler)
-    if cls not in parts:
-        parts[cls] = make()
-    return cast("T", parts[cls])
+    part = get_part(crawler, cls)
+    if part is None:
+        part = make()
+        add_part(crawler, part)
+    return part
 
 
 def remove_part(crawler: Crawler, cls: type) -> None:

@@ -23,9 +23,8 @@ _INTERVAL: Final = 0.25
 def user_agents_of(request: Request) -> list[bytes] | None:
     """Return the values of the User-Agent header of a request; None if it has no such header.
 
-    This function is called twice for each request, and must be fast. Therefore it does not let
-    Scrapy create the headers object, and does not call its methods, which normalize the name of the
-    header. Each would take a fifth of the time in which a request to a known origin is decided.
+    It is called twice for each request. To create the headers object, or to call its methods, would
+    take a fifth of the time in which a request to a known origin is decided.
     """
     if getattr(request, "_headers", True) is None:
         return None
@@ -39,7 +38,7 @@ NEEDED: Final = {
     "_slot.inprogress": "tells which requests the engine is done with",
     "downloader.active": "tells whether all that is left waits",
 }
-"""Private attributes of Scrapy's engine that the queue and the gate need, and why."""
+"""Private attributes of Scrapy's engine that the queue and the admission need, and why."""
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:
@@ -75,11 +74,7 @@ def requests_in_progress(crawler: Crawler) -> set[Request]:
 
 
 def wake_engine(crawler: Crawler) -> None:
-    """Make the engine get requests from the scheduler soon, unless it closes.
-
-    The engine does so when a request ends or is scheduled, and every five seconds. This function is
-    called when a robots.txt has become known, or another wait has ended.
-    """
+    """Make the engine ask the scheduler soon, not within five seconds, unless it closes."""
     slot = getattr(crawler.engine, "_slot", None)
     schedule = getattr(getattr(slot, "nextcall", None), "schedule", None)
     if schedule is not None and not is_closing(crawler):
@@ -87,10 +82,7 @@ def wake_engine(crawler: Crawler) -> None:
 
 
 def has_only_downloads_with(crawler: Crawler, key: str) -> bool:
-    """Return whether all that the engine does is to download requests whose meta has ``key``.
-
-    False if it downloads nothing: then the engine knows that it is idle.
-    """
+    """Return whether the engine only downloads requests, at least one, and all have ``key``."""
     engine: Any = crawler.engine
     active = engine.downloader.active
     return (
@@ -163,7 +155,7 @@ def remove_connection_limits(crawler: Crawler) -> None:
 
 
 class ClosingWatch:
-    """Checks at intervals whether the engine has begun to close; then calls ``closing`` once."""
+    """Checks from ``start`` to ``stop`` whether the engine closes; then calls ``closing``, once."""
 
     def __init__(self, crawler: Crawler, closing: Callable[[], None]) -> None:
         self._crawler = crawler
@@ -171,7 +163,7 @@ class ClosingWatch:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
-        self._loop = create_looping_call(self._watch)
+        self._loop = create_looping_call(self._check)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
@@ -179,7 +171,7 @@ class ClosingWatch:
             self._loop.stop()
         self._loop = None
 
-    def _watch(self) -> None:
+    def _check(self) -> None:
         if is_closing(self._crawler):
             self.stop()
             self._closing()

@@ -40,7 +40,7 @@ def number(unit: str, *, low: float, above: bool = False) -> Reader:
 
 
 def integer(unit: str, low: int, high: float = math.inf) -> Reader:
-    """Return a reader of whole numbers from ``low`` to ``high``."""
+    """Return a reader of whole numbers, not booleans, from ``low`` to ``high``."""
 
     def read(value: Any) -> int:
         found = int(value)
@@ -78,10 +78,7 @@ def one_of(*choices: str) -> Reader:
 
 
 def several_of(choices: Sequence[str]) -> Reader:
-    """Return a reader of a list of some ``choices``, or of a string with commas between them.
-
-    It returns a tuple.
-    """
+    """Return a reader of a list of ``choices``, or of text with commas; it returns a tuple."""
     takes = f"a list of {', '.join(map(repr, choices))}"
 
     def read(value: Any) -> tuple[str, ...]:

@@ -110,10 +110,7 @@ def open_file(
 
 
 def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None:
-    """Make the schema in an empty file, in the transaction of the caller, if it has begun one.
-
-    Raises sqlite3.Error if that fails.
-    """
+    """Make the schema in an empty file, in a transaction of the caller. Raises sqlite3.Error."""
     for statement in file_format.schema:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {file_format.application_id}")
@@ -122,10 +119,7 @@ def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the ``with`` block in a transaction that may write; roll back after an error.
-
-    It begins when no other process writes.
-    """
+    """Run the ``with`` block in a transaction, when no other writes; roll back after an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -138,10 +132,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def identity_of(path: Path) -> Identity:
-    """Return device and inode of the file; None if there is no file.
-
-    A later file with the same path has another identity. Raises OSError if the file system fails.
-    """
+    """Return device and inode of the file; None if there is no file. Raises OSError."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -166,7 +157,10 @@ def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:
 
 
 def _enable_wal(connection: sqlite3.Connection, timeout: float) -> None:
-    """Use a write-ahead log of limited size, without a flush to the disk after each commit."""
+    """Use a write-ahead log of limited size, without a flush to the disk after each commit.
+
+    Raises sqlite3.OperationalError if the file is still locked after ``timeout`` seconds.
+    """
     end = monotonic() + timeout
     while True:  # SQLite's own timeout doesn't cover this statement
         try:
