@@ -17,8 +17,7 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import JSON, Subcommand, check_url, usage_error
-from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
-from scrapy_rep.commands.terminal import (
+from scrapy_rep.commands.output import (
     EXIT_NO,
     EXIT_OK,
     EXIT_UNKNOWN,
@@ -26,6 +25,7 @@ from scrapy_rep.commands.terminal import (
     exit_status_of,
     section,
 )
+from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.exceptions import describe
 from scrapy_rep.fetch.fetcher import Fetcher

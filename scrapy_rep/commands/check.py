@@ -23,8 +23,8 @@ from scrapy_rep.commands.arguments import (
     urls_in,
     usage_error,
 )
+from scrapy_rep.commands.output import Progress, describe_age, exit_status_of, word_of
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
-from scrapy_rep.commands.terminal import Progress, describe_age, exit_status_of, word_of
 from scrapy_rep.decision.usage import Judgement, describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of

@@ -19,8 +19,8 @@ from scrapy_rep.commands.arguments import (
     only_argument,
     usage_error,
 )
+from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
 from scrapy_rep.commands.spider import CoroutineRunner
-from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
 from scrapy_rep.extensions.evidence.formats import find_lines
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found
 from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials

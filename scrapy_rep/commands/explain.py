@@ -24,8 +24,8 @@ from scrapy_rep.commands.arguments import (
     only_argument,
     read_robotstxt,
 )
+from scrapy_rep.commands.output import exit_status_of, section, word_of
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
-from scrapy_rep.commands.terminal import exit_status_of, section, word_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.explain import Explanation, explain

@@ -36,10 +36,10 @@ from scrapy_rep.commands.arguments import (
     urls_in,
     usage_error,
 )
+from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, Progress
 from scrapy_rep.commands.plan_forecast import Forecast, decided, excess, limit_of_argument, lines_of
 from scrapy_rep.commands.plan_sitemaps import Sitemaps
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
-from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, Progress
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin, origin_of

@@ -8,7 +8,7 @@ from heapq import nlargest
 from typing import Any, Final
 
 from scrapy_rep.commands.arguments import seconds
-from scrapy_rep.commands.terminal import coloured
+from scrapy_rep.commands.output import coloured
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Reason, Verdict

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from scrapy_rep.commands.terminal import describe_age
+from scrapy_rep.commands.output import describe_age
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import counted, describe_duration, printable, utc_time_text

@@ -21,9 +21,9 @@ from scrapy_rep.commands.check import CHECK
 from scrapy_rep.commands.evidence import EVIDENCE
 from scrapy_rep.commands.explain import EXPLAIN
 from scrapy_rep.commands.lint import LINT
+from scrapy_rep.commands.output import EXIT_UNKNOWN
 from scrapy_rep.commands.plan import PLAN
 from scrapy_rep.commands.spider import CoroutineRunner
-from scrapy_rep.commands.terminal import EXIT_UNKNOWN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.registry import make_unguarded_store

@@ -25,7 +25,7 @@ from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.formats import open_to_write
 from scrapy_rep.extensions.evidence.parts import Line
 from scrapy_rep.extensions.evidence.writer_thread import WriterThread
-from scrapy_rep.extensions.output_paths import path_of_setting
+from scrapy_rep.extensions.output_files import path_of_setting
 from scrapy_rep.extensions.robots_file import RobotsFile, as_json, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
@@ -85,8 +85,8 @@ class RobotsEvidence:
         for name in _NO_MATTER:
             del self._settings[name]
         digest = sha256(as_json(dict(sorted(self._settings.items()))).encode()).hexdigest()
-        tail = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
-        self._writing = WriterThread(open_to_write(path, as_json(tail)[1:-1]), path)
+        common = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
+        self._writing = WriterThread(open_to_write(path, as_json(common)[1:-1]), path)
         self._pending: WeakKeyDictionary[Request, _Pending] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The URLs of requests whose download handler followed a redirect, by the request for the

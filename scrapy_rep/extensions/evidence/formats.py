@@ -12,26 +12,23 @@ _TRIAL: Final = 64 * 1024
 """Number of bytes written to a temporary file at the start, to check that there is space."""
 
 
-def open_evidence(path: Path, tail: str = "") -> Parts:
-    """Return the evidence at ``path``. ``tail`` has the members at the end of each line, as JSON.
-
-    Raises ImportError if a WARC file needs warcio.
-    """
+def open_evidence(path: Path, common_members: str = "") -> Parts:
+    """Return the evidence at ``path``, new or not. Raises ImportError if warcio is needed."""
     if not path.name.endswith(".warc.gz"):
-        return JsonLines(path, tail)
+        return JsonLines(path, common_members)
     from scrapy_rep.extensions.evidence.warc import Warc
 
-    return Warc(path, tail)
+    return Warc(path, common_members)
 
 
-def open_to_write(path: Path, tail: str) -> Parts:
+def open_to_write(path: Path, common_members: str) -> Parts:
     """Return the evidence at ``path``, after a check that it can be written, with some space left.
 
     The directory for JSON Lines is created if it doesn't exist, but not its parent. Raises
     SettingsError if ``path`` can't be written, or warcio is required and not installed.
     """
     try:
-        evidence = open_evidence(path, tail)
+        evidence = open_evidence(path, common_members)
         folder = path if isinstance(evidence, JsonLines) else path.parent
         if folder is path:
             folder.mkdir(exist_ok=True)

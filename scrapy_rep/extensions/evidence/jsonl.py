@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, digest_of, is_about
-from scrapy_rep.extensions.output_paths import replace_file
+from scrapy_rep.extensions.output_files import replace_file
 from scrapy_rep.extensions.robots_file import as_json
 from scrapy_rep.utils.bounded import BoundedCache
 
@@ -20,8 +20,8 @@ their file exists."""
 class JsonLines(Parts):
     """Parts with a line of JSON each, and a file for each robots.txt text, named after its hash."""
 
-    def __init__(self, path: Path, tail: str = "") -> None:
-        super().__init__(path, tail)
+    def __init__(self, path: Path, common_members: str = "") -> None:
+        super().__init__(path, common_members)
         self._known: BoundedCache[str, None] = BoundedCache(max_entries=_MAX_KNOWN)
 
     def write(self, lines: Sequence[Line]) -> None:
@@ -29,7 +29,7 @@ class JsonLines(Parts):
             file = line.new_file
             if file is not None and file.sha256 is not None and file.body is not None:
                 self._write_text(file.sha256, file.body)
-        self._append(b"".join(line.encode(self._tail) + b"\n" for line in lines))
+        self._append(b"".join(line.encode(self._common_members) + b"\n" for line in lines))
 
     def find(self, url: str, damaged: set[Path]) -> Iterator[Found]:
         if not self._path.is_dir():

@@ -36,11 +36,11 @@ class Line(NamedTuple):
         """Size of the text to be written with the line, in bytes."""
         return len((self.new_file and self.new_file.body) or b"")
 
-    def encode(self, tail: str) -> bytes:
-        """Return the line as JSON. ``tail`` has the members that are the same in all lines."""
+    def encode(self, common_members: str) -> bytes:
+        """Return the line as JSON, with the members that all lines have."""
         file = "null" if self.file is None else self.file.as_json
         name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
-        return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
+        return f'{as_json(self.values)[:-1]},"{name}":{file},{common_members}}}'.encode("ascii")
 
 
 class Found(NamedTuple):
@@ -69,10 +69,10 @@ class Parts(ABC):
     time write different parts. If files can't be locked, each crawl begins a new part.
     """
 
-    def __init__(self, path: Path, tail: str = "") -> None:
-        """``tail`` has the members of the JSON object that are the same in all written lines."""
+    def __init__(self, path: Path, common_members: str = "") -> None:
+        """``common_members`` are the members of the JSON object that all written lines have."""
         self._path = path
-        self._tail = tail
+        self._common_members = common_members
         self._file: IO[bytes] | None = None
         self._size = 0
 

@@ -38,7 +38,7 @@ class Warc(Parts):
                 record = _make_response(writer, file)
                 writer.write_record(record)
                 file.record_id = _header(record, "WARC-Record-ID")
-            writer.write_record(_make_metadata(writer, line, line.encode(self._tail)))
+            writer.write_record(_make_metadata(writer, line, line.encode(self._common_members)))
         try:
             self._append(out.getvalue())
         except OSError:

@@ -1,4 +1,4 @@
-"""Output of the commands: exit status, colours and progress on a terminal."""
+"""What the commands return and show: exit status, colours, and progress on a terminal."""
 
 import math
 import os
