@@ -25,10 +25,10 @@ logger: Final = LimitedLogger(__name__)
 
 _ORDER: Final = 100
 """The order of Scrapy's built-in RobotsTxtMiddleware."""
-_GUARD_ORDER: Final = 1_000_000
+_FETCH_ORDER: Final = 1_000_000
 """Order of RobotsTxtFetchMiddleware, the last middleware before the downloader: no other middleware
 may change a request after it."""
-_RESPONSE_ORDER: Final = -_GUARD_ORDER
+_RESPONSE_ORDER: Final = -_FETCH_ORDER
 """Order of RobotsTxtResponseMiddleware, the last that gets a response before the engine: no other
 middleware may change a response after it."""
 _TAGS_ORDER: Final = 10
@@ -61,7 +61,7 @@ class Addon:
         if isinstance(order, int | float):  # Scrapy raises an error for any other type
             order = nextafter(order, -inf)
         _enable(settings, name, RobotsTxtMiddleware, order)
-        _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
+        _enable(settings, name, RobotsTxtFetchMiddleware, _FETCH_ORDER)
         _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)
         # Like the queue that it replaces, RobotsAwarePriorityQueue doesn't support this setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):

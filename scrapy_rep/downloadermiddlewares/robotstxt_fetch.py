@@ -44,7 +44,7 @@ _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 _FOLLOWED: Final = "its download handler followed a redirect"
 
 
-class Guard:
+class OutermostMiddleware:
     """Base class of the downloader middlewares closest to the downloader and to the engine."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -58,7 +58,7 @@ class Guard:
         return cls(crawler)
 
 
-class RobotsTxtFetchMiddleware(Guard):
+class RobotsTxtFetchMiddleware(OutermostMiddleware):
     """The downloader middleware closest to the downloader: its order must be the highest.
 
     A response is checked if its URL is not that of the request, because its download handler has

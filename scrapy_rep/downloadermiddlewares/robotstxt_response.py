@@ -8,13 +8,13 @@ from scrapy.http import Response
 
 from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
-from scrapy_rep.downloadermiddlewares.robotstxt_fetch import Guard
+from scrapy_rep.downloadermiddlewares.robotstxt_fetch import OutermostMiddleware
 from scrapy_rep.utils.per_crawl import get_part
 
 _CHANGED: Final = "another middleware has changed its URL"
 
 
-class RobotsTxtResponseMiddleware(Guard):
+class RobotsTxtResponseMiddleware(OutermostMiddleware):
     """The downloader middleware closest to the engine: its order must be the lowest.
 
     A response is checked again if another middleware has changed its URL. A middleware for a web

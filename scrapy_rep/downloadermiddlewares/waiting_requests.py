@@ -84,7 +84,7 @@ class WaitingRequests:
             return await self._decider.decision(request, decision)
 
     def admit(self, request: Request, decision: Decision) -> bool:
-        """Return whether ``request`` may leave now, as none waits before it; if so, it must."""
+        """Return whether ``request`` may leave now, and none waits before it; if so, it must."""
         origin = decision.origin
         if origin is None or decision.entry is None:
             return True

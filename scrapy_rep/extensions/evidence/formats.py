@@ -50,7 +50,7 @@ def open_to_write(path: Path, common_members: str) -> Parts:
 def find_lines(path: Path, url: str) -> tuple[list[Found], set[Path]]:
     """Return the lines about ``url``, sorted by time, and the parts that are damaged.
 
-    Raises OSError if a part can't be read, or there is none, and ImportError without warcio.
+    Raises OSError if ``path`` is missing or can't be read, and ImportError without warcio.
     """
     damaged: set[Path] = set()
     found = list(open_evidence(path).find(url, damaged))
