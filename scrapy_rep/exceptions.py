@@ -91,11 +91,7 @@ def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -
 def usage_decision_of(
     verdict: Verdict, usage: Usage, results: Mapping[str, str]
 ) -> tuple[str, Statement | None, str]:
-    """Return what decided a verdict by usage preferences, for messages.
-
-    The values are the URL of the deciding file, the statement in it, and the results as text. The
-    statement is None if there is none that disallows.
-    """
+    """Return the deciding file, its statement that disallows or None, and the results as text."""
     where, statement = verdict.robotstxt_url or "robots.txt", usage.first_disallowing(results)
     if statement is not None and statement.place == TDMREP_JSON:
         where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH

@@ -34,18 +34,13 @@ def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
 
 
 def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
-    """Return whether the download handler of ``scheme`` can be stopped during a download.
-
-    Such a handler sends the signal ``bytes_received`` and stops if a receiver raises StopDownload.
-    Scrapy's handlers for HTTP/1.1 and classes derived from them do so, and since Scrapy 2.18 its
-    handler for HTTP/2.
-    """
+    """Return whether the download handler of ``scheme`` stops a download on StopDownload."""
     handler = download_handler_of(settings, scheme)
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
 
 
 def foreign_handler_name(settings: BaseSettings, scheme: str) -> str | None:
-    """Return the name of the download handler of ``scheme``; None if it is one of Scrapy's."""
+    """Return the name of the handler of ``scheme``; None if it is Scrapy's, or can't be loaded."""
     handler = download_handler_of(settings, scheme)
     if handler is None or handler.__module__.startswith(_HANDLERS):
         return None
@@ -59,11 +54,7 @@ def concurrent_requests(settings: BaseSettings) -> int:
 
 
 def default_download_timeout(crawler: Crawler) -> float:
-    """Return the time limit of downloads in seconds; 0 means none.
-
-    As in Scrapy's DownloadTimeoutMiddleware, the spider's ``download_timeout`` comes before
-    DOWNLOAD_TIMEOUT.
-    """
+    """Return the spider's ``download_timeout``, else DOWNLOAD_TIMEOUT, in seconds; 0: no limit."""
     of_crawl = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
     return _seconds(getattr(crawler.spider, "download_timeout", of_crawl))
 
