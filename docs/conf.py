@@ -31,7 +31,7 @@ from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import Unreachable
 from scrapy_rep.downloadermiddlewares.actions import ACTIONS
 from scrapy_rep.protocol.lint import CODES
-from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
+from scrapy_rep.protocol.outcome import STATUS_CLASSES, Evidence, outcome_of
 from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
 from scrapy_rep.settings import Options
 from tests.acid import results as acid
@@ -189,7 +189,8 @@ class StatusClasses(SphinxDirective):
             )
             for row in STATUS_CLASSES
         ]
-        rows.append(("any other", kind_of(0).value, "Google"))
+        other = outcome_of(Evidence(0.0, "", status=600), b"", soft_404=False)
+        rows.append(("any other", other.kind.value, "Google"))
         return [table_of(rows)]
 
 

@@ -18,7 +18,7 @@ from scrapy_rep.cache.entry import Entry, TdmEntry
 from scrapy_rep.cache.joined_lookups import Done, JoinedLookups
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
 from scrapy_rep.cache.records import Records
-from scrapy_rep.protocol.fetch_policy import Access, Grant
+from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
@@ -313,6 +313,6 @@ class Cache:
         """Put an entry in memory that disallows all pages of ``origin`` for a while; return it."""
         now = self._time()
         end = now + self._policy.retry_delay
-        entry = Entry(Access(Grant.NONE, Reason.ERROR, None, now, end))
+        entry = Entry(Access(AllowedPages.NONE, Reason.ERROR, None, now, end))
         self._put(origin, entry, (), None)
         return entry

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.fetch_policy import Access, Grant
+from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
@@ -84,7 +84,7 @@ class Entry(Validity):
 
     def __init__(self, access: Access) -> None:
         # If no page may be fetched, only another try can change that.
-        super().__init__(access, unused=access.grant is not Grant.NONE)
+        super().__init__(access, unused=access.pages is not AllowedPages.NONE)
         self.tdmrep: Validity | None = None
         """The validity of the tdmrep.json with which the last page was decided, if there is one."""
         self.fingerprint: int = fingerprint_of(access)
@@ -92,8 +92,8 @@ class Entry(Validity):
         # The verdict on all pages, if it doesn't depend on rules; else None.
         self._state = (
             None
-            if access.grant is Grant.RULES
-            else Verdict(access.grant is Grant.ALL, access.reason, outage=access.outage)
+            if access.pages is AllowedPages.BY_RULES
+            else Verdict(access.pages is AllowedPages.ALL, access.reason, outage=access.outage)
         )
         self._rules: dict[Tokens, RuleSet] = {}
         self._terms: dict[Tokens, Mapping[str, Any]] | None = None

@@ -5,7 +5,7 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.protocol.fetch_policy import Access, Grant, Policy
+from scrapy_rep.protocol.fetch_policy import Access, AllowedPages, Policy
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
@@ -20,9 +20,9 @@ _KNOWN_DOWN: Final = (
 )
 _BACK: Final = "%s is reachable again, after being unreachable since %s: %s"
 _MEANWHILE: Final = {
-    Grant.NONE: "its pages are disallowed",
-    Grant.RULES: "its last copy is used",
-    Grant.ALL: "all its pages are allowed",
+    AllowedPages.NONE: "its pages are disallowed",
+    AllowedPages.BY_RULES: "its last copy is used",
+    AllowedPages.ALL: "all its pages are allowed",
 }
 """What an unreachable robots.txt means for the pages of the site, as the log shows it."""
 
@@ -110,6 +110,6 @@ class _Answer:
 
 
 def _effect_of(record: Record, access: Access) -> str:
-    if not record.file.is_robotstxt and access.grant is not Grant.RULES:
+    if not record.file.is_robotstxt and access.pages is not AllowedPages.BY_RULES:
         return "what it reserves is unknown"
-    return _MEANWHILE[access.grant]
+    return _MEANWHILE[access.pages]

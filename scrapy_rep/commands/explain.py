@@ -29,7 +29,7 @@ from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.explain import Explanation, explain
-from scrapy_rep.protocol.fetch_policy import Grant
+from scrapy_rep.protocol.fetch_policy import AllowedPages
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.statement import LICENSE
@@ -68,7 +68,7 @@ class _Explained:
             body = override.body
         elif body is None and self.record is not None and (override is None or override.tokens):
             access = options.policy.access(self.record, time())
-            if access.grant is Grant.RULES and access.copy is not None:
+            if access.pages is AllowedPages.BY_RULES and access.copy is not None:
                 body = access.copy.body
         return None if body is None else explain(body, self.decision.target, *self.decision.tokens)
 

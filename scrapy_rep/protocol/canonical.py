@@ -48,10 +48,11 @@ _OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED_ESCAPE[1:
 
 
 def canonical_target(target: str) -> str:
-    """Return a path with its query, without fragment, in canonical form. Never raises."""
+    """Return ``target``, path and query without a fragment, in canonical form. Never raises."""
     if not _HAS_NEEDED_ESCAPES(target):
         octets = target.encode("utf-8", "surrogatepass")
-        target = _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
+        odd = octets.translate(None, _PLAIN_IN_TARGET)
+        target = _with_canonical_escapes(octets, odd).decode("ascii")
     return _with_query_data(target)
 
 
@@ -59,7 +60,7 @@ def canonical_patterns(values: bytes) -> str:
     """Return values of rules, one per line, in canonical form; operators stay raw."""
     odd = values.translate(None, _PLAIN_IN_PATTERNS)
     if odd:
-        values = _canonical(values, odd)
+        values = _with_canonical_escapes(values, odd)
     if _DOLLAR in values:
         # NUL, which no value contains, marks each dollar that is an operator.
         values = (values + b"\n").replace(b"$\n", b"\0")
@@ -83,8 +84,8 @@ def _with_query_data(form: str) -> str:
     return path + question + as_query_data(query)
 
 
-def _canonical(octets: bytes, odd: bytes) -> bytes:
-    """Return ``octets`` in canonical form. ``odd``: all octets that are ``%`` or to be escaped."""
+def _with_canonical_escapes(octets: bytes, odd: bytes) -> bytes:
+    """Escape the octets in ``odd``, except ``%``; then write all escapes in canonical form."""
     # Escaping the octet behind a % that begins no escape doesn't make an escape of both: the new
     # text behind this % begins with another %.
     for octet in set(odd.replace(b"%", b"")):

@@ -31,16 +31,17 @@ class Delay(NamedTuple):
 
 
 def delay_in(fields: Iterable[Field]) -> Delay | None:
-    """Return the longest valid delay in the fields of a group; None if there is none."""
+    """Return the longest valid delay in the fields of a group; None if there is none above 0."""
     delays = [
         Delay(seconds, field)
         for field in fields
-        if (seconds := _seconds(field)) is not None and 0 < seconds <= MAX_CRAWL_DELAY
+        if (seconds := _delay_of(field)) is not None and 0 < seconds <= MAX_CRAWL_DELAY
     ]
     return max(delays, key=lambda delay: delay.seconds, default=None)
 
 
-def _seconds(field: Field) -> float | None:
+def _delay_of(field: Field) -> float | None:
+    """Return the delay in seconds, 0 or more; None for other fields and malformed values."""
     if field.name == "crawl-delay":
         return float(field.value) if _SECONDS(field.value) else None
     if field.name == "request-rate":

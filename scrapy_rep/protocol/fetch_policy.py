@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Final
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
+from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
 from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
@@ -19,10 +19,10 @@ from scrapy_rep.protocol.verdict import Outage, Reason
 _MAX_DOUBLINGS: Final = 32
 
 
-class Grant(Enum):
+class AllowedPages(Enum):
     """Which pages of an origin may be fetched: those that its rules allow, all, or none."""
 
-    RULES = "rules"
+    BY_RULES = "rules"
     ALL = "all"
     NONE = "none"
 
@@ -31,10 +31,10 @@ class Grant(Enum):
 class Access:
     """Which pages of an origin may be fetched, why, and between which times this is valid."""
 
-    grant: Grant
+    pages: AllowedPages
     reason: Reason
     copy: Available | None
-    """The robots.txt with the valid rules, if ``grant`` is RULES; else None."""
+    """The robots.txt with the valid rules, if ``pages`` is BY_RULES; else None."""
     start: float
     """Begin of validity, in seconds since the epoch. It is in the future if the clock was set back;
     the access is not valid then."""
@@ -46,7 +46,10 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings for records: times in seconds, and the limits of a fetch."""
+    """Decides from records when files are fetched again, and which pages may be fetched until then.
+
+    The fields are the settings for this: times are in seconds, ``max_size`` is in bytes.
+    """
 
     cache_ttl: float = limits.CACHE_TTL
     cache_ttl_min: float = limits.CACHE_TTL_MIN
@@ -61,10 +64,8 @@ class Policy:
     def is_due(self, record: Record | None, now: float, crawl_start: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
-        A robots.txt that has expired, or was cut by lower limits, is fetched again. One that is
-        unreachable is not fetched before its next try. But if ``crawl_start`` is after the last
-        try, it may be fetched earlier, as ``_may_retry_early`` returns: the site may be reachable
-        again.
+        It has if it has expired, or was cut by lower limits. One that is unreachable is due at its
+        next try, or earlier if ``crawl_start`` is after the last try (``_may_retry_early``).
         """
         if (
             record is None
@@ -83,15 +84,16 @@ class Policy:
         start, end = record.last.evidence.at, self._next_fetch_at(record)
         if record.unreachable_since is None:
             if isinstance(record.last, Available):
-                return Access(Grant.RULES, Reason.RULE, record.last, start, end)
-            return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
+                return Access(AllowedPages.BY_RULES, Reason.RULE, record.last, start, end)
+            return Access(AllowedPages.ALL, Reason.UNAVAILABLE, None, start, end)
         outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
         until = self._disallows_all_until(record) if record.of_origin else math.inf
         if now < until:
-            return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, until), outage)
+            end = min(end, until)
+            return Access(AllowedPages.NONE, Reason.UNREACHABLE, None, start, end, outage)
         if record.copy is None:
-            return Access(Grant.ALL, Reason.UNREACHABLE_LONG, None, start, end, outage)
-        return Access(Grant.RULES, Reason.RULE, record.copy, start, end)
+            return Access(AllowedPages.ALL, Reason.UNREACHABLE_LONG, None, start, end, outage)
+        return Access(AllowedPages.BY_RULES, Reason.RULE, record.copy, start, end)
 
     def record_after(
         self, previous: Record | None, file: SiteFile, outcome: Outcome, *, jitter: float
@@ -119,9 +121,8 @@ class Policy:
                     gap = max(0.0, at - previous.last.evidence.at)
                     seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
-        if outcome.permanent:
-            return Record(file, outcome, copy, since, seconds, tries)
-        next_try = at + self._retry_delay(outcome, tries, jitter)
+        delay = self._retry_delay(outcome, tries, jitter)
+        next_try = None if outcome.permanent else at + delay
         return Record(file, outcome, copy, since, seconds, tries, next_try)
 
     def was_cut_by_lower_limit(self, copy: Available) -> bool:
@@ -129,7 +130,7 @@ class Policy:
         return copy.evidence.truncated and copy.evidence.size < self.max_size
 
     def _may_end_otherwise(self, record: Record) -> bool:
-        """Return whether the last fetch was cut by a lower limit, or counted a 5xx as 404."""
+        """Return whether a change of ``max_size`` or ``soft_404`` may change the last outcome."""
         if isinstance(record.last, Available):
             return self.was_cut_by_lower_limit(record.last)
         if not isinstance(record.last, Unavailable):
@@ -138,7 +139,7 @@ class Policy:
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _disallows_all_until(self, record: Record) -> float:
-        """Return until when an outage disallows all pages; infinity if another try comes first."""
+        """Return until when an outage disallows all pages, infinity if a try must end it."""
         # The part of robots.txt that was cut may disallow any URL, so nothing is allowed in this
         # outage before a fetch succeeds.
         if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
@@ -150,7 +151,7 @@ class Policy:
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _may_retry_early(self, record: Record, now: float) -> bool:
-        """Return whether a new crawl may fetch before the next try, as the site said no time."""
+        """Return whether a new crawl may fetch before the next try, unless Retry-After set it."""
         evidence = record.last.evidence
         return (
             record.unreachable_since is not None
@@ -159,6 +160,7 @@ class Policy:
         )
 
     def _next_fetch_at(self, record: Record) -> float:
+        """Return when a valid record expires, or the next try; infinity if there is none."""
         evidence = record.last.evidence
         if record.unreachable_since is not None:
             if record.next_try is None:

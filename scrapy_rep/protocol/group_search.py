@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 
 class Contents:
-    """The lines of a body as ``normalise_lines`` returns them, each cut to MAX_LINE_BYTES."""
+    """The text of a body, in which groups are found; lines are cut at NUL and MAX_LINE_BYTES."""
 
     __slots__ = ("_lower", "text")
 
@@ -75,12 +75,12 @@ class Contents:
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
-        """Yield the lines of a span that have a field, or only those with the fields *names*."""
+        """Yield the lines of a span that have a field, or one that begins with one of *names*."""
         search = line_pattern(fields=names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
-        """Yield the lines of a span that have a field, or only ``User-agent`` lines and *names*.
+        """Yield ``User-agent`` lines, and other lines as ``fields`` does, each with a flag.
 
         The flag is true for a ``User-agent`` line that directly follows another one, or is the
         first of the span. ``Sitemap`` lines between them don't matter.
@@ -110,7 +110,7 @@ class Contents:
         return text in self._lower
 
     def rules(self, spans: Iterable[Span]) -> tuple[list[bytes], list[int]]:
-        """Return the values and the words of the rules in groups.
+        """Return the values and words of the rules in spans that begin with ``User-agent`` lines.
 
         A word is an integer: twice the line number, plus one for ``Allow``.
         """
@@ -153,6 +153,7 @@ class Contents:
                 first = self._next_user_agent_line(search, behind.end())
 
     def _next_user_agent_line(self, search: _Search, start: int) -> re.Match[bytes] | None:
+        """Return the first ``User-agent`` line of those that ``search`` finds from ``start`` on."""
         text, lower = self.text, self._lower
         while start >= 0 and (found := search(lower, start)):
             line = _USER_AGENT_LINE(text, text.rfind(b"\n", 0, found.start()))
@@ -163,7 +164,7 @@ class Contents:
 
 
 def _read_rules(number: int, text: bytes) -> tuple[list[bytes], list[int]]:
-    """Return values and words of the rules in lines of which the first, a name, has a number."""
+    """Return values and words of the rules below the first line, whose number is ``number``."""
     # Most rules directly follow each other: such a run is read at once. A value that contains LF is
     # the last one of a run, followed by the lines after the run.
     pieces = _split_at_rules(text)

@@ -25,7 +25,7 @@ class LineKind(Enum):
     EMPTY = "empty"
     """A line without content, or with a comment only."""
     INVALID = "invalid"
-    """A line without a field. It is skipped (SPEC L-3)."""
+    """A line without a field: its text is the value. It is skipped (SPEC L-3)."""
 
 
 class Oddity(Flag):
@@ -100,7 +100,7 @@ def lex(body: bytes) -> Iterator[Line]:
 
 
 def read_line(number: int, content: bytes) -> Line:
-    """Return the line with this content: at most MAX_LINE_BYTES bytes, without the line end."""
+    """Return the line with this content, which the caller has cut at NUL and MAX_LINE_BYTES."""
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, LineKind.EMPTY, b"", b"", Oddity.NONE)
@@ -132,7 +132,7 @@ def line_pattern(*kinds: LineKind, fields: tuple[str, ...] = ()) -> re.Pattern[b
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
         one_word = [name for name in names if b" " not in name]
-        forms += [_pattern_of_names(names) + _COLON, _pattern_of_names(one_word) + _WORD]
+        forms += [_any_case_pattern(names) + _COLON, _any_case_pattern(one_word) + _WORD]
     return re.compile(_LINE % b"|".join(forms))
 
 
@@ -140,7 +140,7 @@ def _names_of(of: LineKind) -> list[bytes]:
     return [name for name, kind in _BEGINNINGS.items() if kind is of]
 
 
-def _pattern_of_names(names: Iterable[bytes]) -> bytes:
+def _any_case_pattern(names: Iterable[bytes]) -> bytes:
     # A set such as [Aa] is faster than the flag re.IGNORECASE.
     names = (
         re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name))
@@ -150,9 +150,9 @@ def _pattern_of_names(names: Iterable[bytes]) -> bytes:
 
 
 def normalise_lines(body: bytes) -> bytes:
-    """Return a body without byte order mark, and with LF before each line (SPEC L-1).
+    """Return a body without byte order mark, with LF before each line, not behind the last one.
 
-    A CR before LF may stay in the text. It counts as white space at the end of the line.
+    A CR before LF may stay in the text, as white space at the end of the line (SPEC L-1).
     """
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
@@ -162,7 +162,7 @@ def normalise_lines(body: bytes) -> bytes:
 
 
 def whole_lines(text: bytes, size: int) -> bytes:
-    """Return the complete lines in the first ``size`` bytes of a text that is longer."""
+    """Return the complete lines, maybe none, in the first ``size`` bytes of a longer text."""
     if text[size : size + 1] in (b"\n", b"\r"):
         return text[:size]
     text = text[:size]
@@ -178,5 +178,5 @@ _FIELD: Final = rb"(?=[^\s:#])(?:%s|%s)" % (_COLON, _WORD)
 FIELD: Final = re.compile(_LINE % _FIELD)
 """Matches a line in which ``read_line`` finds a field, with the LF before it."""
 FIELD_BUT_SITEMAP: Final = re.compile(
-    _LINE % (b"(?!%s)%s" % (_pattern_of_names(_names_of(LineKind.SITEMAP)), _FIELD))
+    _LINE % (b"(?!%s)%s" % (_any_case_pattern(_names_of(LineKind.SITEMAP)), _FIELD))
 )

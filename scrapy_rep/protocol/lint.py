@@ -99,12 +99,18 @@ _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
 def lint(body: bytes) -> Lint:
-    """Return how each line of ``body`` is read, and its problems; ``body`` may be any bytes."""
+    """Return how each line of ``body`` is read, and its problems; ``body`` may be any bytes.
+
+    Lines above MAX_BODY_BYTES and MAX_LINT_LINES are left out; this is one of the problems.
+    """
     return _Linter().read(body)
 
 
 class _Linter:
-    """Collects findings. Its methods for lines also return how the line is read, in words."""
+    """Collects the findings in one file. The methods for lines add to them.
+
+    Those named ``_read_…`` return how the line is read, in words.
+    """
 
     def __init__(self) -> None:
         self._lint = Lint()
@@ -162,7 +168,7 @@ class _Linter:
             (line.field + line.value).decode()
         except UnicodeDecodeError:
             self._add_finding(line.number, "not-utf-8")
-        readers = {
+        read_kind = {
             LineKind.EMPTY: lambda _: "",
             LineKind.INVALID: self._read_invalid,
             LineKind.OTHER: self._read_other,
@@ -171,7 +177,7 @@ class _Linter:
             LineKind.ALLOW: self._read_rule,
             LineKind.DISALLOW: self._read_rule,
         }
-        return readers[line.kind](line)
+        return read_kind[line.kind](line)
 
     def _read_invalid(self, line: Line) -> str:
         self._add_finding(line.number, "skipped")
@@ -190,6 +196,7 @@ class _Linter:
         return f"{name}, beyond the standard"
 
     def _check_usage(self, line: Line) -> None:
+        """Add findings about a usage line, and note where it is; ignore any other line."""
         source = source_of(line)
         if source is None:
             return

@@ -41,7 +41,7 @@ _PLAIN_TARGET: Final = re.compile(f"{_SERVER}+{_TARGET}").fullmatch
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port of a URL; ``origin_of`` returns it in normalised form."""
+    """Scheme, host and port of a URL, normalised by ``origin_of``, not by the constructor."""
 
     scheme: str
     """``http``, ``https`` or ``ftp``."""
@@ -131,13 +131,13 @@ def _parse_origin(url: str) -> Origin:
         host, port = IPv6Address(address).compressed, rest[1:]
     else:
         host, _, port = server.partition(":")
-        host = _normalise_host(host)
+        host = _normalise_host_name(host)
     if not _PORT(port) or len(port) > len(str(MAX_PORT)) or int(port or 0) > MAX_PORT:
         raise ValueError(f"bad port: {server!r}")
     return Origin(scheme, host, int(port) if port else DEFAULT_PORTS[scheme])
 
 
-def _normalise_host(host: str) -> str:
+def _normalise_host_name(host: str) -> str:
     if not host.isascii() and len(host) <= MAX_HOST_LENGTH:
         # IDNA 2003, which w3lib uses for the URLs of Scrapy's requests. For some characters (ß) the
         # versions of IDNA differ, and robots.txt must be fetched from the same host as the page.

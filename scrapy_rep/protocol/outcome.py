@@ -104,29 +104,20 @@ class Unreachable:
 Outcome = Available | Unavailable | Unreachable
 
 
-def kind_of(status: int) -> Kind:
-    """Return the kind of outcome of an HTTP status; an unknown status means unreachable."""
-    for row in STATUS_CLASSES:
-        if row.first <= status <= row.last:
-            return row.kind
-    return Kind.UNREACHABLE
-
-
 def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
-    """Return the outcome of a fetch.
+    """Return the outcome of a fetch; without a known status, it is ``Unreachable``.
 
     ``body`` is the decoded text, cut to the size limit. ``soft_404`` is whether a server error
     with a page that means 'not found' counts as a 404 (SPEC F-9).
     """
-    if evidence.status is None:
-        return Unreachable(evidence)
-    kind = kind_of(evidence.status)
+    status = evidence.status or 0
+    kind = next((row.kind for row in STATUS_CLASSES if row.first <= status <= row.last), None)
     if kind is Kind.AVAILABLE:
         return Available(body, evidence)
     if kind is Kind.UNAVAILABLE:
         return Unavailable(evidence)
     # Google's documentation: "if we are able to determine that a site is incorrectly configured to
     # return 5xx instead of a 404". A 429 is no 5xx, so it never counts as a 404.
-    if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_not_found_page(body):
+    if soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_not_found_page(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

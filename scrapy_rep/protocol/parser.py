@@ -32,7 +32,7 @@ _WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
 
 
 class Field(NamedTuple):
-    """A line with a field that is not in RFC 9309, such as ``Crawl-delay: 10``."""
+    """A line of a group that is no rule: ``User-agent``, or a field outside RFC 9309."""
 
     name: str
     """The name of the field, in lower case."""
@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One or more ``User-agent`` lines and the lines below them (RFC 9309 §2.2)."""
+    """``User-agent`` lines and the lines below them (RFC 9309 §2.2), of one or more groups."""
 
     agents: tuple[Field, ...]
     """The ``User-agent`` lines, with their values as written."""
@@ -63,7 +63,9 @@ class Group:
 class RobotsTxt:
     """A parsed robots.txt.
 
-    A group is read when it is first needed, because most groups are for other crawlers.
+    It keeps the text, and reads a group each time it is needed, because most groups are for other
+    crawlers. Only the rules for the tokens that were asked for last are kept. *tokens* are always
+    the product tokens of a crawler, the most specific first.
     """
 
     __slots__ = ("_contents", "_index_files", "_last", "_last_named")
@@ -78,8 +80,6 @@ class RobotsTxt:
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
         """Parse a body, which may be any bytes of any size: the fetch has cut it. Never raises.
 
-        Groups are read when they are needed.
-
         With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
         the directory itself, as in Google's parser.
         """
@@ -88,7 +88,7 @@ class RobotsTxt:
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the order of the file."""
-        return tuple(self._group([span]) for _, span in self._contents.groups())
+        return tuple(self._merged_group([span]) for _, span in self._contents.groups())
 
     @property
     def sitemaps(self) -> list[str]:
@@ -98,16 +98,15 @@ class RobotsTxt:
     def group_for(self, *tokens: str) -> Group | None:
         """Return the group that applies to a crawler; None if there is none (RFC 9309 §2.2.1).
 
-        *tokens* are the product tokens of the crawler, the most specific first. The group of the
-        first token that has a group applies, else the group of ``*``. Several groups of one token
-        are merged. A group of another token is never merged with that of ``*``.
+        The group of the first token that has a group applies, else the group of ``*``. Several
+        groups of one token are merged. A group of another token is never merged with that of ``*``.
         """
         spans = self._whole_groups(tokens)
-        return self._group(spans) if spans else None
+        return self._merged_group(spans) if spans else None
 
     def token_for(self, *tokens: str) -> str | None:
         """Return the token whose group applies: one of *tokens* or ``*``; None if no group does."""
-        name, spans = self._spans_of(tokens)
+        name, spans = self._name_and_spans(tokens)
         if not spans:
             return None
         return next((token for token in tokens if _names_of((token,))[0] == name), ANYONE)
@@ -115,17 +114,15 @@ class RobotsTxt:
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
         """Return the lines with other fields, such as ``Crawl-delay``, that apply to a crawler.
 
-        *tokens* are as in ``group_for``. With *names*, in lower case, return only lines with these
-        fields. This is fast if the file contains none of these words.
+        With *names*, in lower case, return only lines with these fields. This is fast if the file
+        contains none of these words.
 
-        No standard defines these fields. If they are between two ``User-agent`` lines, the rules
-        below apply to both crawlers. But the fields apply only to the ``User-agent`` lines directly
-        above them, because that is what authors mean: the ``Crawl-delay`` of one crawler does not
-        apply to the next crawler.
+        A field between two ``User-agent`` lines applies only to the ``User-agent`` lines directly
+        above it, as authors mean it, while the rules below apply to all crawlers of the group.
         """
         if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
-        token, spans = self._spans_of(tokens)
+        token, spans = self._name_and_spans(tokens)
         fields = []
         for span in spans:
             is_ours = False
@@ -137,57 +134,51 @@ class RobotsTxt:
         return tuple(field for field in fields if not names or field.name in names)
 
     def rules_for(self, *tokens: str) -> RuleSet:
-        """Return the compiled rules of the group that group_for returns for *tokens*."""
+        """Return the compiled rules of the group of ``group_for``; no rules if that is None."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        _, spans = self._spans_of(tokens)
+        _, spans = self._name_and_spans(tokens)
         rules = RuleSet(*self._contents.rules(spans), index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
     def verdict(self, url: str, *tokens: str) -> Verdict:
-        """Return whether a crawler may fetch a URL of the origin of this file, and why.
-
-        *tokens* are as in ``group_for``.
-        """
+        """Return whether a crawler may fetch a URL of the origin of this file, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
         """Return the lines with usage preferences that apply to a crawler.
 
-        *tokens* are as in ``group_for``. A line between ``User-agent`` lines of a group applies to
-        all of its crawlers. Of the lines above the first ``User-agent`` line, some apply, too: see
-        ``UsageRules``. This is fast if the file has no usage preferences.
+        A line between ``User-agent`` lines of a group applies to all of its crawlers. Of the lines
+        above the first ``User-agent`` line, some apply, too: see ``UsageRules``. This is fast if
+        the file has no usage preferences.
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
             return NO_USAGE_RULES
         lines = partial(self._contents.fields, names=USAGE_FIELDS)
         ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
-        ends = [len(self._contents.text) + 1]
-        stop = next(chain((span.start for _, span in self._contents.groups()), ends))
+        end = len(self._contents.text) + 1
+        stop = next((span.start for _, span in self._contents.groups()), end)
         return UsageRules(usage_lines(ours), usage_lines(lines(Span(1, 1, stop))))
 
     def usage(self, url: str, *tokens: str) -> Usage:
-        """Return the usage preferences of a URL of the origin of this file. Never raises.
-
-        *tokens* are as in ``group_for``. For a disallowed URL, only licenses are returned.
-        """
+        """Return the usage preferences of a URL of this site; only licenses if it is disallowed."""
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
         is_allowed = self.rules_for(*tokens).verdict_for(target).allowed
         return usage if is_allowed else usage.from_sources(())
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
-        """Return the spans of the groups; those of ``_spans_of`` begin at the crawler's name."""
-        name, _ = self._spans_of(tokens)
+        """Return the spans of the groups of a crawler, with all of their ``User-agent`` lines."""
+        name, _ = self._name_and_spans(tokens)
         return [
             span
             for agents, span in self._contents.groups()
             if any(name in _names_in_agent(agent) for agent in agents)
         ]
 
-    def _spans_of(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
-        """Return the first name of the crawler that has groups, else ``*``; and their spans."""
+    def _name_and_spans(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
+        """Return the first name that has groups, else ``*``; and their spans, from the name on."""
         if self._last_named and self._last_named[0] == tokens:
             return self._last_named[1:]
         names = _names_of(tokens)
@@ -204,7 +195,7 @@ class RobotsTxt:
         self._last_named = tokens, name, spans.get(name, [])
         return self._last_named[1:]
 
-    def _group(self, spans: list[Span]) -> Group:
+    def _merged_group(self, spans: list[Span]) -> Group:
         agents: list[Field] = []
         others: list[Field] = []
         fields_of = {LineKind.USER_AGENT: agents, LineKind.OTHER: others}
@@ -224,7 +215,7 @@ def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
 
 @lru_cache
 def _names_in_agent(agent: bytes) -> tuple[bytes, ...]:
-    """Return the names in a ``User-agent`` value in lower case, the longest name last.
+    """Return the names, maybe none, in a lower-case ``User-agent`` value, the longest name last.
 
     One name is the product token at the beginning (SPEC G-3). Some crawlers have a name with
     digits, dots or letters outside ASCII; so the text with these characters is a name, too.

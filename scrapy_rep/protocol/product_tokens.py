@@ -56,7 +56,7 @@ def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
     """Return the tokens in the value of a setting, the most specific first.
 
     A string may have several tokens, separated by commas. A whole User-Agent is replaced by its
-    tokens. A ``*`` after a token, blanks and repetitions are dropped.
+    tokens. A ``*`` after a token, blanks and repetitions are dropped, so ``*`` has no token.
 
     :raises ValueError: if a name has other characters than ASCII letters, digits, ``.``, ``_`` and
         ``-``, as it would be cut there. Also if a whole User-Agent contains no token, or letters

@@ -73,8 +73,8 @@ class Record:
         older = None if isinstance(self.last, Available) else self.copy
         header = {
             "origin": self.file.key,
-            "last": {"kind": self.last.kind.value, **_values(self.last.evidence)},
-            "copy": None if older is None else _values(older.evidence),
+            "last": {"kind": self.last.kind.value, **_without_defaults(self.last.evidence)},
+            "copy": None if older is None else _without_defaults(older.evidence),
             "unreachable_since": self.unreachable_since,
             "unreachable_for": self.unreachable_for,
             "tries": self.tries,
@@ -103,6 +103,7 @@ class Record:
 
 
 def _decode(data: bytes, key: str, max_size: int) -> Record:
+    """Do what ``Record.decode`` does, but raise any error for damaged data."""
     if data[:1] != bytes([VERSION]):
         raise RecordError("record of another version")
     if len(data) > max_encoded_size(max_size):
@@ -115,10 +116,10 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
     header = json.loads(inflated[4:end])
     if header["origin"] != key:
         raise RecordError("record of another file")
-    last = dict(header["last"])
+    last, older = dict(header["last"]), header["copy"]
     kind = Kind(last.pop("kind"))
-    evidence = _evidence(last)
-    copy = None if header["copy"] is None else Available(body, _evidence(header["copy"]))
+    evidence = _evidence_of(**last)
+    copy = None if older is None else Available(body, _evidence_of(**older))
     outcome: Outcome
     if kind is Kind.AVAILABLE:
         outcome = copy = Available(body, evidence)
@@ -126,8 +127,9 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
         outcome = Unavailable(evidence)
     else:
         outcome = Unreachable(evidence)
-    since, next_try = _checked_time(header["unreachable_since"]), _checked_time(header["next_try"])
-    seconds, tries = _checked_time(header["unreachable_for"]), header["tries"]
+    times = map(header.__getitem__, ("unreachable_since", "next_try", "unreachable_for"))
+    since, next_try, seconds = map(_float_or_none, times)
+    tries = header["tries"]
     if seconds is None or seconds < 0 or type(tries) is not int or tries < 0:
         raise RecordError("record with numbers that are none")
     if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:
@@ -145,7 +147,8 @@ def _inflate(data: bytes, max_size: int) -> bytes:
     return inflated
 
 
-def _checked_time(value: object) -> float | None:
+def _float_or_none(value: object) -> float | None:
+    """Return a finite number as float, and None as None. Raises RecordError for other values."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -157,7 +160,7 @@ _TYPES: Final = {name: get_args(hint) or (hint,) for name, hint in get_type_hint
 _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
-def _values(evidence: Evidence) -> dict[str, Any]:
+def _without_defaults(evidence: Evidence) -> dict[str, Any]:
     """Return the fields whose value is not their default."""
     return {
         name: value
@@ -166,11 +169,13 @@ def _values(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _evidence(values: dict[str, Any]) -> Evidence:
-    at, hops = _checked_time(values.pop("at")), values.pop("hops", [])
-    if at is None or not isinstance(hops, list) or not all(isinstance(hop, str) for hop in hops):
+def _evidence_of(at: object, hops: Any = (), **values: Any) -> Evidence:
+    """Return the evidence with these fields of JSON. Raises RecordError if a type is wrong."""
+    ended = _float_or_none(at)
+    is_sequence = isinstance(hops, list | tuple)
+    if ended is None or not is_sequence or not all(isinstance(hop, str) for hop in hops):
         raise RecordError("record with a time or hops that are none")
     for name, value in values.items():
         if type(value) not in _TYPES[name]:
             raise RecordError(f"record with a {name} of another type")
-    return Evidence(at, hops=tuple(hops), **values)
+    return Evidence(ended, hops=tuple(hops), **values)

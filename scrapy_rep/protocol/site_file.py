@@ -20,7 +20,7 @@ class SiteFile(NamedTuple):
 
     @classmethod
     def from_key(cls, key: str) -> SiteFile:
-        """Return the file with this ``key``. Raises ValueError if no file has it."""
+        """Return the file with this ``key``. Raises ValueError if it hasn't the form of one."""
         origin, path = split_url(key)
         file = cls(origin) if path == "/" else cls(origin, path)
         if file.key != key:

@@ -70,10 +70,7 @@ class Outage(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a URL may be fetched, and the rule or other reason that decided.
-
-    A named tuple, because it is fast to create.
-    """
+    """Whether a URL may be fetched, and the rule or other reason that decided."""
 
     allowed: bool
     reason: Reason
@@ -98,7 +95,7 @@ class Verdict(NamedTuple):
         return self._replace(robotstxt_url=origin.robotstxt_url)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dict of plain values, which can be serialized as JSON."""
+        """Return a dict of values for JSON; ``next_try`` is None if there is none, not infinity."""
         cause, since, next_try = self.outage or (None, None, None)
         return {
             "allowed": self.allowed,

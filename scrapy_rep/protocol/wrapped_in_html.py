@@ -41,7 +41,7 @@ def is_html(text: bytes) -> bool:
 
 
 def unwrap(text: bytes, *, truncated: bool) -> bytes:
-    """Return the plain text that a browser has wrapped in HTML; return other text unchanged.
+    """Return the plain text that a browser has wrapped in HTML; else ``text``, the same object.
 
     If ``truncated`` is true, the text was cut, so that the end of the HTML may be missing.
     """

@@ -24,7 +24,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_rep import RobotsTxtFetchMiddleware, RobotsTxtMiddleware
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.downloadermiddlewares.wire import Wire
-from scrapy_rep.protocol.fetch_policy import Access, Grant
+from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -43,7 +43,7 @@ def know_ours(middleware, url, body):
     origin = origin_of(url)
     now = time()
     copy = Available(body, Evidence(now, url, 200))
-    entry = Entry(Access(Grant.RULES, Reason.RULE, copy, now - 1, now + 1e6))
+    entry = Entry(Access(AllowedPages.BY_RULES, Reason.RULE, copy, now - 1, now + 1e6))
     robots = RobotsTxt.parse(body)
     tokens = middleware.decider.tokens.of_request(Request(url))
     middleware._cache._put(origin, entry, tokens, robots)

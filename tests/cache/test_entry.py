@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
-from scrapy_rep.protocol.fetch_policy import Access, Grant
+from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason
@@ -12,7 +12,7 @@ from scrapy_rep.protocol.verdict import Reason
 def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     body = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\nContent-Usage: search=y\n"
     copy = Available(body, Evidence(0.0, "http://a.example/robots.txt", 200))
-    entry = Entry(Access(Grant.RULES, Reason.RULE, copy, 0.0, 1.0))
+    entry = Entry(Access(AllowedPages.BY_RULES, Reason.RULE, copy, 0.0, 1.0))
     robots = RobotsTxt.parse(body)
     crawlers = [(f"bot{'x' * n}",) for n in range(_MAX_TOKEN_LISTS + 2)]
     for tokens in crawlers:
@@ -28,11 +28,11 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
 @pytest.mark.parametrize(
     ("grant", "unused", "end"),
     [
-        (Grant.RULES, True, 10.0 + _MAX_UNUSED),
-        (Grant.ALL, True, 10.0 + _MAX_UNUSED),
-        (Grant.ALL, False, 20.0),
+        (AllowedPages.BY_RULES, True, 10.0 + _MAX_UNUSED),
+        (AllowedPages.ALL, True, 10.0 + _MAX_UNUSED),
+        (AllowedPages.ALL, False, 20.0),
         # Only the next try shows whether the site is reachable again.
-        (Grant.NONE, None, 20.0),
+        (AllowedPages.NONE, None, 20.0),
     ],
 )
 def test_an_entry_that_no_page_has_used_is_valid_for_one(grant, unused, end):
@@ -48,7 +48,7 @@ def test_an_entry_that_no_page_has_used_is_valid_for_one(grant, unused, end):
 
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():
     copy = Available(b"User-agent: *\nDisallow: /\n", Evidence(0.0, "https://a/robots.txt"))
-    entry = Entry(Access(Grant.RULES, Reason.RULE, copy, 0.0, 1.0))
+    entry = Entry(Access(AllowedPages.BY_RULES, Reason.RULE, copy, 0.0, 1.0))
     entry.add_rules(("a",), RobotsTxt.parse(copy.body))
     assert entry.verdict("/robots.txt", ("b",)).reason is Reason.ROBOTSTXT
     assert entry.verdict("/", ("b",)) is None

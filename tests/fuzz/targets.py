@@ -125,7 +125,7 @@ def urls(data):
 @target
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
-    from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
+    from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
     from scrapy_rep.protocol.not_found_page import is_not_found_page
     from scrapy_rep.protocol.wrapped_in_html import unwrap
 

@@ -9,10 +9,9 @@ from scrapy_rep.protocol.outcome import (
     STATUS_CLASSES,
     Available,
     Evidence,
-    Kind,
+    Outcome,
     Unavailable,
     Unreachable,
-    kind_of,
     outcome_of,
 )
 
@@ -46,8 +45,8 @@ def test_the_table_covers_every_status_once():
 
 
 @given(st.integers())
-def test_every_status_has_a_kind(status):
-    assert isinstance(kind_of(status), Kind)
+def test_every_status_has_an_outcome(status):
+    assert isinstance(ended(status), Outcome)
 
 
 NOT_FOUND_PAGES = [

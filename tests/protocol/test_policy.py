@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.fetch_policy import Grant, Policy
+from scrapy_rep.protocol.fetch_policy import AllowedPages, Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
@@ -57,7 +57,7 @@ class Months:
             if self.policy.is_due(self.record, now):
                 self.fetches.append(now)
                 self.record = self.policy.record_after(self.record, FILE, site(now), jitter=0.5)
-            grant = self.policy.access(self.record, now).grant
+            grant = self.policy.access(self.record, now).pages
             if not grants or grants[-1] is not grant:
                 grants.append(grant)
             now += step
@@ -69,9 +69,9 @@ class Months:
 @pytest.mark.parametrize(
     ("site", "grant", "reason"),
     [
-        (unavailable, Grant.ALL, Reason.UNAVAILABLE),
-        (unreachable, Grant.NONE, Reason.UNREACHABLE),
-        (available, Grant.RULES, Reason.RULE),
+        (unavailable, AllowedPages.ALL, Reason.UNAVAILABLE),
+        (unreachable, AllowedPages.NONE, Reason.UNREACHABLE),
+        (available, AllowedPages.BY_RULES, Reason.RULE),
     ],
 )
 @pytest.mark.parametrize("stale_after", [0.0, 30 * DAY])
@@ -84,8 +84,8 @@ def test_a_day_without_a_copy(site, grant, reason, stale_after):
 @pytest.mark.spec("F-8")
 def test_without_a_copy_all_is_allowed_after_30_days():
     months = Months()
-    assert months.go(START, START + 29.9 * DAY, HOUR, unreachable) == [Grant.NONE]
-    assert months.go(START + 30 * DAY, START + 90 * DAY, HOUR, unreachable) == [Grant.ALL]
+    assert months.go(START, START + 29.9 * DAY, HOUR, unreachable) == [AllowedPages.NONE]
+    assert months.go(START + 30 * DAY, START + 90 * DAY, HOUR, unreachable) == [AllowedPages.ALL]
     assert months.policy.access(months.record, START + 60 * DAY).reason is Reason.UNREACHABLE_LONG
 
 
@@ -94,8 +94,8 @@ def test_the_last_good_copy_is_used_after_30_days():
     months = Months()
     months.go(START, START + HOUR, HOUR, available)
     down = START + 2 * DAY
-    assert months.go(down, down + 30 * DAY, HOUR, unreachable) == [Grant.NONE]
-    assert months.go(down + 30 * DAY, down + 90 * DAY, HOUR, unreachable) == [Grant.RULES]
+    assert months.go(down, down + 30 * DAY, HOUR, unreachable) == [AllowedPages.NONE]
+    assert months.go(down + 30 * DAY, down + 90 * DAY, HOUR, unreachable) == [AllowedPages.BY_RULES]
     access = months.policy.access(months.record, down + 90 * DAY)
     assert access.copy == available(START)
 
@@ -106,7 +106,7 @@ def test_the_30_days_begin_anew_with_every_answer():
     months.go(START, START + 29 * DAY, HOUR, unreachable)
     months.go(START + 29 * DAY, START + 29 * DAY + 2 * HOUR, HOUR, unavailable)
     down = START + 31 * DAY
-    assert months.go(down, down + 29 * DAY, HOUR, unreachable) == [Grant.NONE]
+    assert months.go(down, down + 29 * DAY, HOUR, unreachable) == [AllowedPages.NONE]
 
 
 @pytest.mark.spec("F-8")
@@ -122,7 +122,7 @@ def test_a_404_leaves_no_copy_to_fall_back_on():
 def test_with_stale_after_0_the_copy_is_used_at_once():
     months = Months(unreachable_stale_after=0.0)
     months.go(START, START + HOUR, HOUR, available)
-    assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [Grant.RULES]
+    assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [AllowedPages.BY_RULES]
 
 
 @pytest.mark.spec("F-8")
@@ -130,9 +130,9 @@ def test_the_turn_comes_between_two_tries():
     policy = Policy(unreachable_allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
     record = ended_with(unreachable(START), policy=policy)
     before = policy.access(record, START + 999)
-    assert (before.grant, before.end) == (Grant.NONE, START + 1_000)
+    assert (before.pages, before.end) == (AllowedPages.NONE, START + 1_000)
     after = policy.access(record, START + 1_000)
-    assert (after.grant, after.end) == (Grant.ALL, START + 5_000)
+    assert (after.pages, after.end) == (AllowedPages.ALL, START + 5_000)
     assert not policy.is_due(record, START + 1_000)
 
 
@@ -226,9 +226,9 @@ def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
     record = ended_with(available(START, size=9, truncated=True), policy=narrow)
     for at in range(int(START), int(START + 90 * DAY), int(DAY)):
         record = narrow.record_after(record, FILE, unreachable(at), jitter=0.0)
-        assert narrow.access(record, at).grant is Grant.RULES
+        assert narrow.access(record, at).pages is AllowedPages.BY_RULES
         access = wide.access(record, at)
-        assert (access.grant, access.end) == (Grant.NONE, record.next_try)
+        assert (access.pages, access.end) == (AllowedPages.NONE, record.next_try)
         assert not wide.is_due(record, at)
 
 
@@ -238,7 +238,7 @@ def test_what_would_fail_alike_in_this_process_is_not_tried_again():
     for at in (START, START + 90 * DAY):
         assert not Policy().is_due(record, at)
         access = Policy().access(record, at)
-        assert (access.grant, access.end) == (Grant.NONE, math.inf)
+        assert (access.pages, access.end) == (AllowedPages.NONE, math.inf)
         assert access.outage.next_try == math.inf
 
 
@@ -273,13 +273,13 @@ def test_unreachable_time_is_counted_between_tries(times, counted, opens):
     at = record.last.evidence.at
     if opens is None:
         access = policy.access(record, at + 399 * DAY)
-        assert (access.grant, access.end) == (Grant.NONE, record.next_try)
+        assert (access.pages, access.end) == (AllowedPages.NONE, record.next_try)
         return
     if opens:
         before = policy.access(record, at + opens - 1)
-        assert (before.grant, before.end) == (Grant.NONE, at + opens)
+        assert (before.pages, before.end) == (AllowedPages.NONE, at + opens)
     after = policy.access(record, at + opens)
-    assert (after.grant, after.reason) == (Grant.ALL, Reason.UNREACHABLE_LONG)
+    assert (after.pages, after.reason) == (AllowedPages.ALL, Reason.UNREACHABLE_LONG)
 
 
 def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
@@ -295,7 +295,7 @@ def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
             assert (record.unreachable_for, record.tries, record.of_origin) == (0.0, tries, False)
             assert record.copy == (None if first is None else first.copy)
         access = policy.access(record, record.next_try - 1)
-        assert (access.grant, access.reason) == (Grant.NONE, Reason.UNREACHABLE)
+        assert (access.pages, access.reason) == (AllowedPages.NONE, Reason.UNREACHABLE)
         assert access.end == record.next_try == START + 69 * DAY + 3600
         # The gap before the next failure of the origin itself is none between two of its own.
         record = policy.record_after(record, FILE, unreachable(START + 70 * DAY), jitter=0.0)
@@ -324,7 +324,7 @@ def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
         assert record.unreachable_for == counted
     opened = counted + min(later, WEEK) >= (20 if has_copy else 30) * DAY
     access = policy.access(record, at + later)
-    assert (access.grant is not Grant.NONE) == opened
+    assert (access.pages is not AllowedPages.NONE) == opened
     if not opened and later >= 0 and not policy.is_due(record, at + later):
         assert access.end > at + later
 
@@ -356,12 +356,12 @@ def test_every_outcome_on_every_record(history, jitter, later):
     assert access.start == last.evidence.at
     assert policy.is_due(record, now) or now < access.end
     if isinstance(last, Available):
-        assert access.grant is Grant.RULES
+        assert access.pages is AllowedPages.BY_RULES
     elif isinstance(last, Unavailable):
-        assert access.grant is Grant.ALL
+        assert access.pages is AllowedPages.ALL
     elif record.unreachable_for + now - last.evidence.at < 30 * DAY - 1:
-        assert access.grant is Grant.NONE
-    if access.grant is Grant.RULES:
+        assert access.pages is AllowedPages.NONE
+    if access.pages is AllowedPages.BY_RULES:
         assert access.copy is record.copy
 
 

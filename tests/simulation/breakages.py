@@ -13,7 +13,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.joined_lookups import JoinedLookups
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
-from scrapy_rep.protocol.fetch_policy import Access, Grant, Policy
+from scrapy_rep.protocol.fetch_policy import Access, AllowedPages, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import Lease
@@ -37,8 +37,8 @@ def answers_are_used_for_ever(self, origin):
 
 def unreachable_is_open(self, record, now):
     got = access(self, record, now)
-    if got.grant is Grant.NONE:
-        return Access(Grant.ALL, Reason.UNAVAILABLE, None, got.start, got.end)
+    if got.pages is AllowedPages.NONE:
+        return Access(AllowedPages.ALL, Reason.UNAVAILABLE, None, got.start, got.end)
     return got
 
 

@@ -14,7 +14,7 @@ from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.entry import _MAX_UNUSED
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.protocol.fetch_policy import Policy
-from scrapy_rep.protocol.freshness import freshness_lifetime
+from scrapy_rep.protocol.header_times import freshness_lifetime
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt

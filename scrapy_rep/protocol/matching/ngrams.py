@@ -48,7 +48,7 @@ class GramIndex:
         self._few = tuple(gram for gram in index if lengths[len(gram)] <= _FEW)
 
     def find(self, text: str) -> Sequence[int]:
-        """Return the indexes of the strings that may be in ``text``, sorted."""
+        """Return the sorted indexes of all strings in ``text``, and perhaps of some others."""
         index = self._index
         found = {gram for gram in self._few if gram in text}
         for length in self._lengths:
@@ -63,7 +63,7 @@ class GramIndex:
 
 
 def _rarest_grams(strings: Sequence[str], size: int) -> list[str]:
-    """Return the rarest of the last grams of each string, which are longer than a gram."""
+    """Return one gram of each string, the rarest of its last three; all are longer than a gram."""
     last = ([string[-size - back :][:size] for string in strings] for back in range(_COMPARED))
     grams = list(zip(*last, strict=True))
     count = Counter(chain.from_iterable(grams))

@@ -51,7 +51,7 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
 
 
 class RuleList:
-    """The rules of a group in the order of the file, in few objects."""
+    """The rules of a group in the order of the file, with those for directories of index files."""
 
     __slots__ = ("_words", "_written", "patterns")
 
@@ -82,7 +82,7 @@ class RuleList:
         return own + index + rule * len(self._words) + star * stars + value * differ
 
     def unpacked(self) -> tuple[list[str], Sequence[int], list[bytes] | None]:
-        """Return patterns, words and values of the rules; no values if they equal the patterns."""
+        """Return patterns (``[""]`` without rules), words, and values (None if they are equal)."""
         values = None if self._written is None else self._written.split(b"\n")
         return self.patterns.split("\n"), self._words, values
 
@@ -130,6 +130,7 @@ class RuleSet:
             self._build_index(self._list)
 
     def _build_index(self, rules: RuleList) -> None:
+        """Replace ``rules``, the list of this set, by ``Literals`` and ``Wildcards``."""
         patterns, words, values = rules.unpacked()
         literals = dict(zip(patterns, words, strict=False))
         if len(literals) < len(words):
@@ -182,8 +183,8 @@ class RuleSet:
 
         *target* is canonical, as ``target_of`` returns it. ``/robots.txt`` is allowed. Otherwise
         the longest pattern that matches decides, and of patterns of the same length an ``Allow``.
-        *effort* is the budget of steps that all spellings of a URL share, and is not spent without
-        an index. If it is used up, the target is disallowed.
+        *effort* is the budget of steps that all spellings of a URL share; by default, it is a new
+        one. It is only spent if there is an index. If it is used up, the target is disallowed.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
@@ -232,7 +233,7 @@ def _with_directories(
 
 
 def directory_of(pattern: str) -> str | None:
-    """Return the pattern of the directory of an index file, which an ``Allow`` allows, too."""
+    """Return the pattern of the directory if ``pattern`` is that of an index file; else None."""
     folder, slash, name = pattern.rpartition("/")
     return f"{folder}/$" if slash and name.startswith(_INDEX_FILE[1:]) else None
 

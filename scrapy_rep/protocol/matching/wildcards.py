@@ -26,7 +26,6 @@ _FEW: Final = 256
 """Number of patterns above which the index is faster than a search for each part."""
 _LONG: Final = 4
 """Minimum length of the text before the first ``*`` of a pattern that is used in ``begins``."""
-_ANY: Final = ("",)
 _LOOKED_FOR: Final = 8
 """Maximum length of a part that is searched for in a target, in characters."""
 _IN_ALL: Final = "/"
@@ -128,7 +127,7 @@ class Wildcards:
         self._index: GramIndex | None = None
         self._parts: tuple[str, ...] = ()
         self.begins: tuple[str, ...] = ()
-        self.parts: tuple[str, ...] = _ANY
+        self.parts: tuple[str, ...] = ("",)
         if len(patterns) > _FEW:
             self._index = GramIndex(list(map(_text_to_search, patterns)))
             return

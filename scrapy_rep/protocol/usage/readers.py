@@ -148,7 +148,7 @@ def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[State
 
 
 def license_in_link(value: str) -> list[Statement]:
-    """Return a statement for each license in a ``Link`` header."""
+    """Return a statement for each license with the type of RSL in a ``Link`` header."""
     found = []
     for link in _LINK.finditer(value):
         parameters = {

@@ -41,12 +41,12 @@ _LINE_BYTES: Final = 500
 
 
 def source_of(line: Line) -> str | None:
-    """Return the source of the statements of a line; None if it is no usage line."""
+    """Return the source of the statements of a line, by its field; None if it is no usage line."""
     return SOURCE_OF_FIELD.get(line.field.lower())
 
 
 def usage_lines(lines: Iterable[Line]) -> list[Line]:
-    """Return the usage lines in ``lines``, at most one more than MAX_USAGE_BYTES has room for.
+    """Return the usage lines with a colon, at most one more than MAX_USAGE_BYTES has room for.
 
     By this additional line, UsageRules recognizes that there are too many.
     """
@@ -73,7 +73,7 @@ TOO_MANY: Final = tuple(
 
 
 class UsageRules:
-    """The usage lines in the groups for a crawler; they are read when they are first used."""
+    """The usage lines for a crawler, which are read on first use. Too many disallow all uses."""
 
     __slots__ = ("_above", "_compiled", "_licenses", "_lines", "nbytes")
 
@@ -88,7 +88,6 @@ class UsageRules:
         if any(map(_is_signal, lines)):
             above = ()
         if sum(map(_size_of, (*lines, *above))) > MAX_USAGE_BYTES:
-            # Lines that are not read may disallow any use.
             self._licenses += TOO_MANY
             lines = above = ()
         self._lines = lines
@@ -99,9 +98,9 @@ class UsageRules:
         )
 
     def usage_for(self, target: str, *tokens: str) -> Usage:
-        """Return the usage preferences for a canonical target.
+        """Return the usage preferences in robots.txt for a canonical target.
 
-        *tokens* are the product tokens of the crawler.
+        *tokens*, the product tokens of the crawler, are only stored in the result.
         """
         if self._compiled is None:
             self._compiled = [

@@ -50,8 +50,8 @@ class TdmRules:
     """The rules of a tdmrep.json.
 
     ``body`` may be any bytes. The first object whose location matches a target decides. If the file
-    is not valid, all targets have a statement with the value ``unknown``. If it is too long to be
-    read, all pages are reserved.
+    is no JSON array, all targets have a statement with the value ``unknown``. If it is too long to
+    be read, all pages are reserved.
     """
 
     __slots__ = ("_otherwise", "_rules", "nbytes")
@@ -81,6 +81,7 @@ class TdmRules:
         return rules
 
     def statements_for(self, target: str) -> list[Statement]:
+        """Return the statements for a canonical target; an empty list if no location matches."""
         for pattern, statements in self._rules:
             if is_match(pattern, target):
                 return statements

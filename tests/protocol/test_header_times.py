@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.freshness import delta_seconds, freshness_lifetime, max_age, retry_after
+from scrapy_rep.protocol.header_times import delta_seconds, freshness_lifetime, max_age, retry_after
 from tests.protocol.headers import PARTS
 
 DAY = 86_400.0

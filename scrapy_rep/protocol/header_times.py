@@ -10,7 +10,7 @@ _FOREVER: Final = 2**31
 
 
 def delta_seconds(value: str) -> int | None:
-    """Return a number of seconds in a header; None if it is not valid (RFC 9111 §1.2.2)."""
+    """Return the seconds in a header (2**31 if above ten digits), or None (RFC 9111 §1.2.2)."""
     value = value.strip()
     if not (value.isascii() and value.isdigit()):
         return None
