@@ -28,7 +28,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_rep import stats
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.reason import Ask, Hold, Reason
-from scrapy_rep.fetch.obstacles import intermediary_error
+from scrapy_rep.fetch.route_failures import intermediary_error
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options

@@ -14,7 +14,7 @@ from scrapy.http import Response
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.drops import Tally
-from scrapy_rep.fetch.obstacles import intermediary_error
+from scrapy_rep.fetch.route_failures import intermediary_error
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.usage.readers import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE

@@ -57,7 +57,7 @@ def short_cause(cause: str) -> str:
 
 
 def lacks_resources(error: BaseException) -> bool:
-    """Return whether ``error`` means that this machine lacked files, memory or ports to connect."""
+    """Return whether ``error`` or a cause is that this machine lacked files, memory or ports."""
     # Exceptions of Twisted have the error number in ``osError``.
     numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _causes_of(error))
     return any(number in _LACKS for pair in numbers for number in pair)

@@ -26,11 +26,7 @@ _MAX_CODINGS: Final = 5
 
 
 class DecodingError(ValueError):
-    """Raised if a body can't be decoded.
-
-    The headers name a coding that is not supported, or that the body doesn't have. The response is
-    invalid (SPEC F-10).
-    """
+    """The headers name a coding that isn't supported, or that the body doesn't have (SPEC F-10)."""
 
 
 def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> bytes:
@@ -65,6 +61,7 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
 
 
 def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
+    """Return up to ``limit`` bytes of the text in all members; bytes after them are ignored."""
     text = bytearray()
     for _ in range(_MAX_MEMBERS):
         stream = zlib.decompressobj(wbits)

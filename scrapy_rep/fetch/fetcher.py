@@ -23,14 +23,14 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
-from scrapy_rep.fetch.obstacles import (
-    Obstacle,
-    obstacle_in_answer,
-    obstacle_in_error,
-    obstacle_in_last_answer,
-    obstacle_in_redirect,
-)
 from scrapy_rep.fetch.redirects import Chain, location_of
+from scrapy_rep.fetch.route_failures import (
+    RouteFailure,
+    route_failure_in_answer,
+    route_failure_in_error,
+    route_failure_in_last_answer,
+    route_failure_in_redirect,
+)
 from scrapy_rep.fetch.transfer import (
     TRANSFER_KEY,
     Answer,
@@ -88,8 +88,7 @@ class Fetcher:
         """``verdict_on`` returns the verdict on the target of a redirect; None if it isn't known.
 
         It is called with a request for the target, and the origin of the file that is fetched.
-        ``keep_error`` is called with the last response of a fetch if the file is unavailable or
-        unreachable.
+        ``keep_error`` is called with the last response if it is an error of the site itself.
         """
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
@@ -106,7 +105,7 @@ class Fetcher:
         self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(self, file: SiteFile, page: Request) -> Outcome:
-        """Fetch ``file``; return the outcome: available, unavailable or unreachable.
+        """Fetch ``file``; return the outcome, which is also counted in the stats.
 
         ``page`` is the request that waits for the file. Errors are not raised, except
         CancelledError if the fetch is cancelled.
@@ -119,7 +118,7 @@ class Fetcher:
         try:
             outcome = await within(seconds, self._follow_redirects(chain, page))
         except TimeoutError as error:
-            self._count_exception(TimeoutError)
+            self._count(stats.EXCEPTION_COUNT.format(exception=TimeoutError))
             outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
         finally:
             self._stop_listening()
@@ -160,9 +159,9 @@ class Fetcher:
         while True:
             try:
                 answer = await self._download(chain, page)
-                obstacle = obstacle_in_answer(answer)
-                if obstacle is not None:
-                    return self._report_obstacle(chain, obstacle, answer)
+                failure = route_failure_in_answer(answer)
+                if failure is not None:
+                    return self._report_failure(chain, failure, answer)
                 chain.check_address(answer)
                 location = location_of(answer, chain.url)
                 if location is not None:
@@ -171,14 +170,14 @@ class Fetcher:
                 raise
             except Exception as error:  # noqa: BLE001 - any error means that the rules are unknown
                 if not isinstance(error, FetchError):
-                    self._count_exception(type(error))
+                    self._count(stats.EXCEPTION_COUNT.format(exception=type(error)))
                 return self._outcome_of_error(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= MAX_REDIRECTS:
                 return self._outcome_at_end(chain, answer, location)
             verdict = await self._verdict_on_hop(chain, location, page)
-            obstacle = obstacle_in_redirect(verdict, location)
-            if obstacle is not None:
-                return self._report_obstacle(chain, obstacle, answer)
+            failure = route_failure_in_redirect(verdict, location)
+            if failure is not None:
+                return self._report_failure(chain, failure, answer)
             if not chain.may_lead_to(verdict):
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
@@ -200,9 +199,9 @@ class Fetcher:
 
         ``location`` is that of one redirect too many: then the outcome is Unavailable.
         """
-        obstacle = obstacle_in_last_answer(answer)
-        if obstacle is not None:
-            return self._report_obstacle(chain, obstacle, answer)
+        failure = route_failure_in_last_answer(answer)
+        if failure is not None:
+            return self._report_failure(chain, failure, answer)
         if location is None:
             evidence = chain.evidence(answer)
             outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
@@ -229,7 +228,10 @@ class Fetcher:
         return outcome
 
     async def _download(self, chain: Chain, page: Request) -> Answer:
-        """Return the answer that ``Received`` carries. Any other end of the request is an error."""
+        """Send the next request of ``chain``, and set ``chain.transfer``; return the answer.
+
+        The answer comes with ``Received``. Any other end of the request is raised as an error.
+        """
         engine = self._crawler.engine
         if engine is None:
             raise FetchError("the crawl has no engine")
@@ -253,27 +255,28 @@ class Fetcher:
         raise InterferenceError("another component answered in place of the site")
 
     def _outcome_of_error(self, chain: Chain, error: Exception, message: str) -> Unreachable:
-        obstacle = obstacle_in_error(error, message, chain.transfer)
-        if obstacle is None:
+        """Return the outcome after an error, which is reported if it is a failure on the route."""
+        failure = route_failure_in_error(error, message, chain.transfer)
+        if failure is None:
             return Unreachable(chain.evidence(error=message))
-        return self._report_obstacle(chain, obstacle)
+        return self._report_failure(chain, failure)
 
-    def _report_obstacle(
-        self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
+    def _report_failure(
+        self, chain: Chain, failure: RouteFailure, answer: Answer | None = None
     ) -> Unreachable:
-        """Count and log ``obstacle``, and return the outcome."""
+        """Count and log ``failure``, the first of a kind as a warning; return the outcome."""
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         self._logger.log(
-            logging.WARNING if self._warned.add_if_new(obstacle.what) else logging.DEBUG,
+            logging.WARNING if self._warned.add_if_new(failure.what) else logging.DEBUG,
             "%s was not fetched: %s. This is not an error of the site%s%s; %s",
             chain.file,
-            obstacle,
+            failure,
             _MEANWHILE if chain.file.is_robotstxt else "",
-            _UNTIL if chain.file.is_robotstxt and not obstacle.permanent else "",
-            obstacle.advice,
+            _UNTIL if chain.file.is_robotstxt and not failure.permanent else "",
+            failure.advice,
         )
-        evidence = chain.evidence(answer, error=sanitised_message(str(obstacle)))
-        return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)
+        evidence = chain.evidence(answer, error=sanitised_message(str(failure)))
+        return Unreachable(evidence, of_origin=False, permanent=failure.permanent)
 
     def _build_request(self, chain: Chain, page: Request) -> Request:
         """Return the next request, with a ``Transfer`` and a download slot of its own."""
@@ -341,9 +344,6 @@ class Fetcher:
     def _count(self, name: str, count: int = 1) -> None:
         if count:
             stats.count(self._crawler, name, count)
-
-    def _count_exception(self, exception: type[BaseException]) -> None:
-        self._count(stats.EXCEPTION_COUNT.format(exception=exception))
 
 
 def _user_agent_of(page: Request) -> dict[bytes, Any]:

@@ -1,6 +1,6 @@
 """Redirects of robots.txt and tdmrep.json: their targets, and which ones are not followed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import time
 from typing import Final
@@ -56,7 +56,7 @@ class Chain:
 
     @property
     def same_origin(self) -> bool:
-        """Whether the URL of the last request has the origin of the file."""
+        """Whether ``url`` has the origin of the file."""
         return not self.hops or origin_of(self.url) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
@@ -73,9 +73,9 @@ class Chain:
     def check_address(self, answer: Answer) -> None:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).
 
-        The address is that from which ``answer`` came. If a proxy or a service was used, it is not
-        known, and nothing is checked. If the file itself has a private address, its host name only
-        looks public: redirects to other private hosts are no attack, and are no longer refused.
+        Nothing is checked if a proxy or a service was used. If the file itself has a private
+        address, its host name only looks public: redirects to other private hosts are no attack,
+        and are no longer refused.
         """
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):
@@ -87,8 +87,7 @@ class Chain:
     async def check_redirect(self, location: str, *, indirect: bool) -> None:
         """Raise FetchError for a redirect from a public host to a private host.
 
-        ``location`` is the target, to which no request was sent yet. Its host is resolved, unless
-        a proxy or a service does that (``indirect``).
+        The host of ``location`` is resolved, unless a proxy or a service does that (``indirect``).
         """
         if not self._public:
             return
@@ -99,15 +98,12 @@ class Chain:
             raise FetchError(f"redirect from a public host to a private one: {location}")
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
-        """Return the facts of the fetch so far, with those of ``answer`` if it is given."""
-        hops = tuple(self.hops)
+        """Return the facts of the fetch, which ends now, with those of ``answer`` if given."""
+        evidence = Evidence(time(), self.url, hops=tuple(self.hops), error=error)
         if answer is None:
-            return Evidence(time(), self.url, hops=hops, error=error)
-        return Evidence(
-            time(),
-            self.url,
-            hops=hops,
-            error=error,
+            return evidence
+        return replace(
+            evidence,
             status=answer.response.status,
             size=answer.size,
             truncated=answer.truncated,
@@ -120,9 +116,9 @@ class Chain:
 def location_of(answer: Answer, asked: str) -> str | None:
     """Return the target of the redirect in ``answer``, without userinfo and fragment.
 
-    Return None if ``answer`` is no redirect to a valid http or https URL (RFC 9309 §2.3.1.2).
-    ``asked`` is the URL that was to be fetched. If the request was sent to a service instead, a
-    relative target is relative to ``asked``.
+    Return None if ``answer`` is no redirect (RFC 9309 §2.3.1.2), or its target is no http or https
+    URL of at most 8,000 bytes. ``asked`` is the URL that was to be fetched. If the request was sent
+    to a service instead, a relative target is relative to ``asked``.
     """
     response = answer.response
     base = response.url if answer.transfer.rewritten is None else asked

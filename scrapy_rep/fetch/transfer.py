@@ -26,7 +26,10 @@ _SLACK: Final = 4_096
 
 @dataclass(eq=False)
 class Transfer:
-    """One request for robots.txt or tdmrep.json, and its response while it is received."""
+    """One request for robots.txt or tdmrep.json, and its response while it is received.
+
+    The fetcher makes it and counts the bytes. ``RobotsTxtFetchMiddleware`` sets how it is sent.
+    """
 
     max_size: int
     same_origin: bool
@@ -125,8 +128,8 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     """Return ``response`` with its decoded text, cut to the size limit.
 
     The text is empty if the status is neither 2xx nor 5xx. Otherwise raises DownloadStoppedError if
-    a signal handler of the crawl has stopped the response, and DecodingError if the text of a 2xx
-    response can't be decoded.
+    a signal handler of the crawl has stopped the response. If the text can't be decoded, that of a
+    5xx is empty, and for a 2xx DecodingError is raised.
     """
     # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
     if response.status // 100 not in {2, 5}:

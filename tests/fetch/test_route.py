@@ -24,8 +24,8 @@ from twisted.web.http import PotentialDataLoss
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.fetch.decoding import DecodingError
-from scrapy_rep.fetch.obstacles import obstacle_in_answer, obstacle_in_error
 from scrapy_rep.fetch.redirects import Chain
+from scrapy_rep.fetch.route_failures import route_failure_in_answer, route_failure_in_error
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
@@ -434,14 +434,14 @@ THE_ORIGINS = [
 
 @pytest.mark.parametrize("passed_on", THE_ORIGINS, ids=range(len(THE_ORIGINS)))
 def test_what_a_proxy_passes_on_is_the_origins(passed_on):
-    assert obstacle_in_answer(passed_on) is None
+    assert route_failure_in_answer(passed_on) is None
 
 
 def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
-    obstacle = obstacle_in_answer(proxied(503, TUNNELLED, Zyte_Error="x" * 999))
-    assert obstacle.what == "a proxy refused"
-    assert obstacle.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
-    assert "credentials" in obstacle_in_answer(proxied(407, TUNNELLED)).advice
+    failure = route_failure_in_answer(proxied(503, TUNNELLED, Zyte_Error="x" * 999))
+    assert failure.what == "a proxy refused"
+    assert failure.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
+    assert "credentials" in route_failure_in_answer(proxied(407, TUNNELLED)).advice
 
 
 SEEN = FetchError | DecodingError
@@ -462,18 +462,18 @@ OF_NETWORK = [
 @pytest.mark.parametrize("error", OF_NETWORK, ids=lambda error: type(error).__name__)
 def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     transfer = Transfer(9, same_origin=True, url=URL)
-    assert obstacle_in_error(error, "it", None) is None
-    assert (obstacle_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
+    assert route_failure_in_error(error, "it", None) is None
+    assert (route_failure_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
     transfer.mark_as_sent(Request(URL))
-    assert obstacle_in_error(error, "it", transfer) is None
+    assert route_failure_in_error(error, "it", transfer) is None
     transfer.mark_as_sent(Request(URL, meta={"proxy": "http://me:word@p:1/?key=k"}))
-    through = obstacle_in_error(error, "it", transfer)
+    through = route_failure_in_error(error, "it", transfer)
     if isinstance(error, SEEN):
         assert through is None
         return
     assert str(through) == "a proxy gave no answer (p:1: it)"
     transfer.mark_as_sent(Request("http://api/?url=a&key=k"))
-    assert str(obstacle_in_error(error, "it", transfer)) == (
+    assert str(route_failure_in_error(error, "it", transfer)) == (
         "a service that was asked in the site's place gave no answer (api: it)"
     )
 
@@ -482,15 +482,15 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     "error", [NotSupported(), ValueError(), RequestError(), InterferenceError(), RuntimeError()]
 )
 def test_any_other_error_is_not_the_origins(error):
-    assert obstacle_in_error(error, "it", Transfer(9, same_origin=True)) is not None
+    assert route_failure_in_error(error, "it", Transfer(9, same_origin=True)) is not None
 
 
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
     transfer = Transfer(9, same_origin=True, url=URL, handler="api.Handler")
     transfer.mark_as_sent(Request(URL))
-    assert obstacle_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
-    assert obstacle_in_error(ConnectionRefusedError(), "it", transfer) is None
+    assert route_failure_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
+    assert route_failure_in_error(ConnectionRefusedError(), "it", transfer) is None
 
 
 # What was found by who tried to get around it.
@@ -579,9 +579,9 @@ async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 405, 408, 429, 451, 500])
 @pytest.mark.parametrize("header", ["Via", "Proxy_Authenticate"])
 def test_what_a_proxy_says_of_itself_is_not_the_origins(status, header):
-    obstacle = obstacle_in_answer(proxied(status, **{header: "1.1 p"}))
-    assert obstacle.what == "a proxy refused"
-    assert ("credentials" in obstacle.advice) == (header == "Proxy_Authenticate")
+    failure = route_failure_in_answer(proxied(status, **{header: "1.1 p"}))
+    assert failure.what == "a proxy refused"
+    assert ("credentials" in failure.advice) == (header == "Proxy_Authenticate")
 
 
 of_service = partial(answered, url=API, route={"rewritten": API})
@@ -589,8 +589,8 @@ of_service = partial(answered, url=API, route={"rewritten": API})
 
 def test_what_a_service_says_in_json_is_its_own():
     said = of_service(b'{"error": "out of credits"}', Content_Type="application/json")
-    assert obstacle_in_answer(said) is not None
-    assert obstacle_in_answer(of_service(b"User-agent: *\nDisallow: /\n")) is None
+    assert route_failure_in_answer(said) is not None
+    assert route_failure_in_answer(of_service(b"User-agent: *\nDisallow: /\n")) is None
 
 
 async def test_the_address_of_a_service_is_not_the_sites():
@@ -606,7 +606,7 @@ def test_what_is_tried_again_in_this_process():
     transfer = Transfer(9, same_origin=True, url=URL)
 
     def is_permanent(error):
-        return obstacle_in_error(error, "it", transfer).permanent
+        return route_failure_in_error(error, "it", transfer).permanent
 
     assert not is_permanent(NotSupported())  # of a middleware
     transfer.sent = True

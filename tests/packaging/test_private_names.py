@@ -26,7 +26,7 @@ ALLOWED = {
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",
     ("utils/downloads.py", "_base_streaming"): "handlers that stop on StopDownload",
     ("utils/downloads.py", "_httpx"): "the same",
-    ("fetch/obstacles.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
+    ("fetch/route_failures.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
     ("utils/scrapy_internals.py", "_default_client"): "connections for robots.txt files beside those of pages",

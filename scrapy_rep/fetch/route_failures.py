@@ -2,7 +2,7 @@
 
 Proxies, services (APIs that fetch pages for the crawler), download handlers and middlewares have
 refusals and errors of their own. Such a response doesn't mean that the origin has no robots.txt
-(SPEC F-5), nor that it is unreachable (SPEC F-8). It is represented by an ``Obstacle``.
+(SPEC F-5), nor that it is unreachable (SPEC F-8). It is represented by a ``RouteFailure``.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ _SEE_SERVICE: Final = (
 _SEE_COMPONENTS: Final = "see the download handlers and the downloader middlewares of the crawl"
 
 
-class Obstacle(NamedTuple):
+class RouteFailure(NamedTuple):
     """Something on the route because of which a fetch has no response of the origin."""
 
     what: str
@@ -110,21 +110,21 @@ class Obstacle(NamedTuple):
         return f"{self.what} ({self.detail})"
 
 
-def obstacle_in_answer(answer: Answer) -> Obstacle | None:
-    """Return the obstacle if ``answer`` is not the answer of the origin; None if it is.
+def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
+    """Return the failure on the route if ``answer`` is not that of the origin; None if it is.
 
     It is not if something on the route sent it, or if a redirect led to an origin that requires
     credentials, which were removed from the request.
     """
     transfer = answer.transfer
     if not transfer.sent or (transfer.rewritten is not None and _is_page(answer)):
-        return _obstacle_in_page(answer)
+        return _failure_in_page(answer)
     if transfer.rewritten is not None:
-        return _obstacle_in_service(answer, transfer.rewritten)
-    if transfer.proxy is not None and (obstacle := _obstacle_in_proxy(answer, transfer.proxy)):
-        return obstacle
+        return _failure_in_service(answer, transfer.rewritten)
+    if transfer.proxy is not None and (failure := _failure_in_proxy(answer, transfer.proxy)):
+        return failure
     if transfer.without_credentials and answer.response.status == _UNAUTHORIZED:
-        return _obstacle(
+        return _route_failure(
             "it is redirected to an origin that asks for credentials, which are for another origin",
             answer.response,
             answer.response.url,
@@ -133,27 +133,27 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
     return None
 
 
-def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
-    """Return an obstacle if a service sent the last answer, and this is a redirect; else None."""
+def route_failure_in_last_answer(answer: Answer) -> RouteFailure | None:
+    """Return a failure if a service sent the last answer, and this is a redirect; else None."""
     service = answer.transfer.rewritten
     if service is None or answer.response.status not in REDIRECTION:
         return None
     what = f"{_SERVICE} redirected without an end"
-    return _obstacle(what, answer.response, service, _SEE_SERVICE)
+    return _route_failure(what, answer.response, service, _SEE_SERVICE)
 
 
-def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | None:
-    """Return an obstacle if REP_OVERRIDES disallows the redirect to ``location``; else None."""
+def route_failure_in_redirect(verdict: Verdict | None, location: str) -> RouteFailure | None:
+    """Return a failure if REP_OVERRIDES disallows the redirect to ``location``; else None."""
     if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
         return None
-    return Obstacle(
+    return RouteFailure(
         "it is redirected to a host that REP_OVERRIDES disallows",
         location,
         "set REP_OVERRIDES for the site, too",
     )
 
 
-def _obstacle_in_page(answer: Answer) -> Obstacle | None:
+def _failure_in_page(answer: Answer) -> RouteFailure | None:
     """Return None only for a text with groups: any other page may be that of a service."""
     response, service = answer.response, answer.transfer.rewritten
     text = unwrap(answer.text, truncated=True)
@@ -161,10 +161,10 @@ def _obstacle_in_page(answer: Answer) -> Obstacle | None:
         return None
     who = "another middleware" if service is None else _SERVICE
     what = f"{who} answered in the site's place, without rules"
-    return _obstacle(what, response, service, "let it leave requests for robots.txt alone")
+    return _route_failure(what, response, service, "let it leave requests for robots.txt alone")
 
 
-def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
+def _failure_in_service(answer: Answer, url: str) -> RouteFailure | None:
     """Return None only if the site may have sent the answer, and no header tells of an error."""
     header = _first_header(answer.response, _SERVICE_ERRORS)
     location = answer.response.headers.get("Location")
@@ -174,10 +174,10 @@ def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
         return None
     else:
         what = f"{_SERVICE} refused"
-    return _obstacle(what, answer.response, url, _SEE_SERVICE, header)
+    return _route_failure(what, answer.response, url, _SEE_SERVICE, header)
 
 
-def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
+def _failure_in_proxy(answer: Answer, proxy: str) -> RouteFailure | None:
     """Return None for an answer with another status than 407, and without a header of the proxy."""
     response, header = answer.response, intermediary_error(answer.response, proxied=True)
     is_407 = response.status == _PROXY_AUTHENTICATION_REQUIRED
@@ -186,11 +186,13 @@ def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
     asks_credentials = is_407 or "Proxy-Authenticate" in response.headers
     what = "its credentials hold" if asks_credentials else "it reaches the site"
     advice = f"see whether {what}, and whether it lets the crawler through"
-    return _obstacle("a proxy refused", response, proxy, advice, header)
+    return _route_failure("a proxy refused", response, proxy, advice, header)
 
 
-def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
-    """Return the obstacle that raised ``error``; None if the error comes from the origin.
+def route_failure_in_error(
+    error: Exception, message: str, transfer: Transfer | None
+) -> RouteFailure | None:
+    """Return the failure on the route that raised ``error``; None if the origin is the cause.
 
     ``message`` is the printable message of ``error``. ``transfer`` is the transfer of the request;
     None if no request was made.
@@ -226,7 +228,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
         return None
     else:
         what = f"a component of the crawl raised {name}"
-    return Obstacle(what, message, advice, permanent)
+    return RouteFailure(what, message, advice, permanent)
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:
@@ -267,7 +269,7 @@ def _leads_to_itself(location: str, url: str) -> bool:
 
 
 def _printable_host(url: str | None) -> str:
-    """Return the host and port of a URL, without parts that may be a password or a key."""
+    """Return host and port of a URL, or ``…`` if they may contain a password or a key."""
     if url is None:
         return ""
     authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
@@ -299,9 +301,9 @@ def _first_header(response: Response, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _obstacle(
+def _route_failure(
     what: str, response: Response, url: str | None, advice: str, header: str | None = None
-) -> Obstacle:
-    """Return the obstacle at the host of ``url`` that sent ``response``."""
+) -> RouteFailure:
+    """Return the failure at the host of ``url`` that sent ``response``."""
     details = _printable_host(url), f"status {response.status}", header
-    return Obstacle(what, ", ".join(filter(None, details)), advice)
+    return RouteFailure(what, ", ".join(filter(None, details)), advice)
