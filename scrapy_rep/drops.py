@@ -42,7 +42,7 @@ _MAX_KEYS: Final = 10_000
 
 
 class Tally:
-    """Counts requests by a key, and has a text for each key."""
+    """Counts requests by a key, and has a text for each key; its ``len()`` is that of the keys."""
 
     def __init__(self) -> None:
         self.total: int = 0
@@ -68,7 +68,7 @@ class Tally:
         return not count
 
     def table(self) -> str:
-        """Return the keys of most requests, and the others together, each in a line of its own."""
+        """Return lines with counts: of the ten keys with most requests, and of all others."""
         most = nlargest(_MAX_SHOWN, self._counts, key=self._counts.__getitem__)
         rows = [(self._counts[key], self._texts[key]) for key in most]
         others = self.total - sum(count for count, _ in rows)
@@ -80,20 +80,20 @@ class Tally:
 class Causes(Tally):
     """Counts requests by the cause of their verdict: a rule, or a state such as unreachable."""
 
-    def add_verdict(self, verdict: Verdict, usage: Judgement | None) -> bool:
+    def add_verdict(self, verdict: Verdict, judgement: Judgement | None) -> bool:
         """Count a request; return whether it is the first one with its cause.
 
-        ``usage`` is the judgement about usage preferences if they are the reason.
+        ``judgement`` is that about usage preferences if they are the reason.
         """
-        detail = verdict.line if usage is None else describe_decision(verdict, usage)
+        detail = verdict.line if judgement is None else describe_decision(verdict, judgement)
         cause = verdict.robotstxt_url, verdict.reason, detail
         # Only the text for a state changes, with time.
-        text = partial(describe_decision, verdict, usage)
+        text = partial(describe_decision, verdict, judgement)
         return self.add(cause, text, changes=verdict.rule is None)
 
 
 class Drops:
-    """Logs and counts dropped requests, and sends their signal."""
+    """Logs and counts dropped requests, and sends their signal. The callers drop them."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer) -> None:
         options = Options.of(crawler)
@@ -116,7 +116,7 @@ class Drops:
         request: Request,
         verdict: Verdict,
         page: str | None = None,
-        usage: Judgement | None = None,
+        judgement: Judgement | None = None,
     ) -> None:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
@@ -124,24 +124,24 @@ class Drops:
         drops at DEBUG. With REP_INTERACTIVE, a hint is written to standard error. In a dry run, the
         request is sent, with neither verdict nor hint, and the log shows that it would be dropped.
         If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
-        preferences are the reason, ``usage`` is the judgement about them.
+        preferences are the reason, ``judgement`` is that about them.
         """
         total, by_reason = _DRY_RUN_COUNTS if self._dry_run else _COUNTS
         stats.count(self._crawler, total)
         stats.count(self._crawler, by_reason.format(reason=verdict.reason.value))
         causes = self.causes if page is None or self._dry_run else self._links
-        is_new = causes.add_verdict(verdict, usage)
+        is_new = causes.add_verdict(verdict, judgement)
         if not self._dry_run:
             request.meta[META_KEY] = as_meta(verdict)
-            if usage is not None:
-                store_judgement(request, usage)
+            if judgement is not None:
+                store_judgement(request, judgement)
         level = logging.INFO if is_new else logging.DEBUG
         if self._logger.isEnabledFor(level):
-            message, *values = self._line(request, verdict, page, usage)
+            message, *values = self._line(request, verdict, page, judgement)
             self._logger.log(level, message, *values)
         if self._is_interactive and not self._dry_run:
             # The hint is written to standard error, not logged, so that --nolog doesn't hide it.
-            message, *values = self._line(request, verdict, page, usage)
+            message, *values = self._line(request, verdict, page, judgement)
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
@@ -165,11 +165,11 @@ class Drops:
             self._logger.info("Requests dropped because of robots.txt: %d%s", total, rows)
 
     def _line(
-        self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
+        self, request: Request, verdict: Verdict, page: str | None, judgement: Judgement | None
     ) -> tuple[str, ...]:
         """Return the message of a log line, and its values. ``page`` is the URL with nofollow."""
         shown = printable_request(request)
-        why = describe_decision(verdict, usage)
+        why = describe_decision(verdict, judgement)
         if page is not None:
             url = ascii(without_credentials(page))[1:-1]
             why = f"nofollow in robots meta tag or X-Robots-Tag of {url}"
@@ -177,6 +177,6 @@ class Drops:
             return "Dry run, would drop %s: %s", shown, why
         if page is not None:
             return "Ignoring link (%s): %s", why, shown
-        if usage is not None:
+        if judgement is not None:
             return "Forbidden by %s: %s", why, shown
         return f"{message_prefix(verdict)}: %s: %s", shown, why

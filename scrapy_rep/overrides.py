@@ -158,8 +158,8 @@ class Overrides:
 def overrides_of(value: Any) -> tuple[Override, ...]:
     """Return the entries in ``value``, the value of REP_OVERRIDES: a list of dicts, or JSON of it.
 
-    Raises TypeError if ``value`` is neither; its message is a hint, or empty. Raises ValueError if
-    an entry is not valid, with the entry and the error as message.
+    A tuple of entries is returned unchanged. Raises TypeError for other values; its message is a
+    hint, or empty. Raises ValueError if an entry is not valid, with the entry and the error.
     """
     if isinstance(value, str | PathLike):
         value = _parse_json(str(value))
@@ -191,6 +191,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _parse_entry(entry: Any) -> Override:
+    """Return a valid entry. Raises ValueError, also for other types than dict."""
     if not isinstance(entry, dict):
         raise ValueError("it must be a dict")  # noqa: TRY004 - the error of all invalid entries
     policy = entry.get("policy")

@@ -33,11 +33,14 @@ class Wait(NamedTuple):
 
 
 class Robots:
-    """The verdicts and other contents of robots.txt files: ``Robots.of(self.crawler)`` in a spider.
+    """What robots.txt files say, and their state: ``Robots.of(self.crawler)`` in a spider.
 
-    A robots.txt that is not known yet is fetched if the method says so, and then also used for the
-    requests of the crawl. A ``page`` is a URL or a request. If it is a request, its User-Agent and
-    its proxy are used, as in a crawl.
+    The methods return verdicts, usage preferences, sitemaps, the parsed file, its record, and which
+    requests wait. A robots.txt that is not known yet is fetched if the method says so, and then
+    also used for the requests of the crawl. A ``page`` is a URL or a request. If it is a request,
+    its User-Agent and its proxy are used, as in a crawl. ValueError is raised if the URL can't have
+    a robots.txt. Methods that fetch it raise CrawlClosingError if the crawl closes before it is
+    known, and LookupError if there is no verdict after the lookup.
     """
 
     def __init__(
@@ -70,19 +73,12 @@ class Robots:
         return self.decider.override_of(origin_of(_request(page).url))
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
-        """Return the verdict on ``page``, or None if its robots.txt is not known yet.
-
-        Nothing is fetched. Raises ValueError if the URL can't have a robots.txt.
-        """
+        """Return the verdict on ``page``; None if robots.txt isn't known. Nothing is fetched."""
         decision = self._known(_request(page))
         return None if decision.verdict is None else decision.verdict.with_origin(decision.origin)
 
     async def verdict(self, page: str | Request) -> Verdict:
-        """Return the verdict on ``page``. Its robots.txt is fetched if necessary.
-
-        Raises ValueError if the URL can't have a robots.txt, CrawlClosingError if the crawl closes
-        before robots.txt is known, and LookupError if there is no verdict after the lookup.
-        """
+        """Return the verdict on ``page``. Its robots.txt is fetched if necessary."""
         verdict, _ = await self.decide(page)
         return verdict
 
@@ -90,7 +86,7 @@ class Robots:
         """Return the verdict on ``page``, and the decision that contains it.
 
         The decision also has the origin, the product tokens, the override and the usage
-        preferences. Raises errors as ``verdict`` does.
+        preferences. robots.txt is fetched if necessary.
         """
         request = _request(page)
         decision = self._known(request)
@@ -104,7 +100,7 @@ class Robots:
         """Return the usage preferences in robots.txt for ``page``, from REP_USAGE_SOURCES.
 
         The crawl need not declare purposes. If it does, and ``tdmrep`` is a source, the statements
-        of tdmrep.json are included. Raises errors as ``verdict`` does.
+        of tdmrep.json are included. The files are fetched if necessary.
         """
         _, decision = await self.decide(page)
         return self.decider.usage_of(decision)
@@ -120,18 +116,14 @@ class Robots:
     async def robotstxt(self, page: str | Request) -> RobotsTxt | None:
         """Return the robots.txt whose rules apply to ``page``, fetched if necessary.
 
-        Return None if there is none, or if it is unreachable and no copy is used. Raises errors as
-        ``verdict`` does.
+        Return None if there is none, or if it is unreachable and no copy is used.
         """
         request = _request(page)
         origin = origin_of(request.url)
         return await self._cache.robotstxt(origin, self.tokens(request), request)
 
     async def sitemaps(self, page: str | Request) -> list[str]:
-        """Return the sitemaps in the robots.txt of ``page``, as they are written there.
-
-        Raises errors as ``verdict`` does.
-        """
+        """Return the sitemaps in the robots.txt of ``page``, as written; fetch it if necessary."""
         robots = await self.robotstxt(page)
         return [] if robots is None else robots.sitemaps
 

@@ -34,7 +34,7 @@ class RobotsSitemapMixin:
     """URLs of sitemaps, and of robots.txt files."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield requests for the sitemaps; for those in a robots.txt as soon as it is known."""
+        """Yield requests for all sitemaps; remove URLs of a robots.txt from ``sitemap_urls``."""
         urls = list(self.sitemap_urls)
         robotstxt_urls = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]
@@ -49,10 +49,7 @@ class RobotsSitemapMixin:
                     yield Request(sitemap, callback=callback)
 
     async def _sitemaps_or_empty(self, url: str) -> list[str]:
-        """Return the sitemaps of one robots.txt. After an error, log it and return an empty list.
-
-        So the sitemaps of the other robots.txt files are still used.
-        """
+        """Return the sitemaps of one robots.txt. An error is logged, and the list is empty then."""
         try:
             return await self.sitemaps_of(url)
         except (CrawlClosingError, CancelledError):
@@ -67,8 +64,9 @@ class RobotsSitemapMixin:
         """Return the sitemaps in the robots.txt of the origin of ``url``, as absolute URLs.
 
         If robots.txt is unreachable, wait until it can be fetched, for at most REP_DEFER_TIMEOUT.
-        If REP_UNREACHABLE_ACTION is ``drop``, don't wait. Raises ValueError if the URL can't have a
-        robots.txt, and CrawlClosingError if the crawl closes before robots.txt is known.
+        If REP_UNREACHABLE_ACTION is ``drop``, don't wait. An empty list is logged as a warning.
+        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError if the crawl
+        closes before robots.txt is known.
         """
         crawler = self.crawler  # type: ignore[attr-defined]
         logger = LimitedLogger(__name__, crawler)

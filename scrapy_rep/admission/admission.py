@@ -92,7 +92,7 @@ class Admission:
         cache.terms_in = self._terms_in
         self.paused_hosts: Mapping[str, object] = self.back_off.hosts
         """The hosts that have a pause, or had one and were not asked since then."""
-        self._reads_tdmrep = decider.usage.reads_tdmrep
+        self._reads_tdmrep = decider.usage_judge.reads_tdmrep
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
         self.asks_for_all: bool = any(reason.for_all for reason in reasons)

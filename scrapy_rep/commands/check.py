@@ -101,7 +101,7 @@ async def _check_urls(
             return _Result(Verdict(allowed=False, reason=Reason.CLOSING))
         record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
         fetched_at = None if record is None else record.last.evidence.at
-        return _Result(verdict, fetched_at, decision.usage)
+        return _Result(verdict, fetched_at, decision.judgement)
 
     return await gather(map(check, urls))
 

@@ -140,7 +140,7 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
 def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     lines = [
         f"{word_of(exit_status_of(got.verdict))}: {printable(got.url)}",
-        f"  {printable(describe_decision(got.verdict, got.decision.usage))}",
+        f"  {printable(describe_decision(got.verdict, got.decision.judgement))}",
     ]
     override = got.decision.override
     if got.back_off is not None:

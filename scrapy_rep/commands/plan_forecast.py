@@ -52,7 +52,7 @@ class Forecast:
         if verdict is None or origin is None:
             return
         self._origins.add(origin)
-        if decision.usage is not None and decision.usage.refused:
+        if decision.judgement is not None and decision.judgement.refused:
             self.counts["refused"] += 1
         if verdict.allowed:
             self.counts["allowed"] += 1

@@ -13,13 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.request_tokens import ProductTokens
-from scrapy_rep.decision.spellings import (
-    NO_ORIGIN,
-    Spellings,
-    VerdictOn,
-    strictest_verdict,
-    stripped_url,
-)
+from scrapy_rep.decision.spellings import NO_ORIGIN, Spellings, VerdictOn, stripped_url
 from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
@@ -50,17 +44,18 @@ class Decision(NamedTuple):
     """The entry of the origin in the cache: its rules in memory. None if the entry is missing, or
     an override decided."""
     override: Override | None = None
-    usage: Judgement | None = None
+    judgement: Judgement | None = None
     """The judgement of the usage preferences; None if no purposes are declared, or the request was
     decided without them."""
 
     def mark_entry_used(self) -> None:
+        """End the longer validity that the entry has for its first page."""
         if self.entry is not None:
             self.entry.mark_used()
 
 
 class Decider:
-    """Decides on the requests of a crawl."""
+    """Decides on the requests of a crawl. It does not drop, count or announce any request."""
 
     def __init__(self, crawler: Crawler, cache: Cache, overrides: Overrides) -> None:
         self._cache = cache
@@ -69,8 +64,8 @@ class Decider:
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
-        self.usage: UsageJudge = UsageJudge.of(crawler)
-        self._has_purposes = bool(self.usage.purposes)
+        self.usage_judge: UsageJudge = UsageJudge.of(crawler)
+        self._has_purposes = bool(self.usage_judge.purposes)
 
     def known_decision(self, request: Request) -> Decision | None:
         """Return the decision on ``request``; None if no robots.txt can apply to its URL.
@@ -127,7 +122,8 @@ class Decider:
         """Return the decision on ``request`` after the lookups that it needs.
 
         ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
-        the crawl is closed before the lookups end, and LookupError if there is no verdict then.
+        the crawl is closed before the lookups end, and LookupError if there is no origin, or no
+        verdict of the rules then.
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
@@ -146,8 +142,7 @@ class Decider:
         """Return the decision on ``request`` for a crawler with other product tokens.
 
         ``decision``, that for its own tokens, is returned if it has no entry, or an override. Else
-        the decision has a verdict, after the lookups that it needs.
-        Raises CrawlClosingError if a lookup is needed, and the crawl is closed before it ends.
+        there is a verdict after the lookups. Raises CrawlClosingError as ``decision`` does.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -194,28 +189,30 @@ class Decider:
         """Look up the robots.txt for ``request``, and also the tdmrep.json if it needs that.
 
         ``done`` is called with the entry of its origin, or with None and the error. Raises
-        CrawlClosingError if the crawl is closing.
+        CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
         origin = origin_of(request.url)
         tokens = self.tokens_of(request, origin)
 
-        def look_up_tdmrep(entry: Entry | None, error: Exception) -> None:
-            if entry is None or not self.lacks_tdmrep(origin, lambda: request):
-                done(entry, error)
-                return
-
+        def start_tdm_lookup(entry: Entry | None) -> None:
             def tdmrep_done(rules: TdmRules | None, error: Exception) -> None:
                 done(None if rules is None else entry, error)
 
+            self._cache.start_tdm_lookup(origin, tokens, request, tdmrep_done)
+
+        def robotstxt_done(entry: Entry | None, error: Exception) -> None:
+            if entry is None or not self.lacks_tdmrep(origin, lambda: request):
+                done(entry, error)
+                return
             try:
-                self._cache.start_tdm_lookup(origin, tokens, request, tdmrep_done)
+                start_tdm_lookup(entry)
             except CrawlClosingError as closing:
                 done(None, closing)
 
         if self.lacks_tdmrep(origin, lambda: request):
-            look_up_tdmrep(self._known(origin), CrawlClosingError())
+            start_tdm_lookup(self._known(origin))
         else:
-            self._cache.start_lookup(origin, tokens, request, look_up_tdmrep)
+            self._cache.start_lookup(origin, tokens, request, robotstxt_done)
 
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
         """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.
@@ -223,7 +220,7 @@ class Decider:
         That is not known, and False, before there are rules of robots.txt for the request. ``head``
         returns the request, or raises LookupError if there is none.
         """
-        if not self.usage.reads_tdmrep or self._cache.has_tdmrep(origin):
+        if not self.usage_judge.reads_tdmrep or self._cache.has_tdmrep(origin):
             return False
         try:
             decision = self.known_decision(head())
@@ -232,7 +229,7 @@ class Decider:
         return decision is not None and _awaits_tdmrep(decision)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
-        """Return the product tokens of ``request``, the most specific first."""
+        """Return the product tokens of an override of ``origin``, else those of ``request``."""
         override = self.override_of(origin)
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
@@ -263,6 +260,7 @@ class Decider:
     def origin_governing(self, request: Request) -> Origin | None:
         """Return the origin whose robots.txt decides on ``request``; None if none does.
 
+        None does if there is an override or ``dont_obey_robotstxt``, and for robots.txt itself.
         If the URL has no clear origin, the middleware drops the request.
         """
         url = request.url
@@ -278,24 +276,27 @@ class Decider:
         return origin if self.needs_robotstxt(origin) else None
 
     def usage_of(self, decision: Decision) -> Usage:
-        """Return the usage preferences for ``decision``, from the sources in REP_USAGE_SOURCES."""
+        """Return the usage preferences for ``decision``, from the sources in REP_USAGE_SOURCES.
+
+        Those of tdmrep.json are left out if there is no judgement. If a rule disallows the page,
+        only licenses are returned.
+        """
         _, target, tokens, verdict, entry, _, judgement = decision
         if judgement is not None:
             return judgement.usage
         if entry is None:
             return Usage(tokens=tokens)
-        usage = self.usage.filter_sources(entry.usage(target, tokens))
-        # A site has no preferences for the use of a page that it disallows.
+        usage = self.usage_judge.filter_sources(entry.usage(target, tokens))
         is_disallowed = verdict and verdict.reason is Reason.RULE and not verdict.allowed
         return usage.from_sources(()) if is_disallowed else usage
 
     def _apply_usage(
         self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
     ) -> Decision:
-        """Return ``decision`` with a judgement of the usage preferences, which may disallow it.
+        """Return ``decision``, if it allows the page, with a judgement, which may disallow it.
 
-        ``tdmrep`` has the rules of tdmrep.json, if they were looked up. If they are needed and not
-        known, the decision that is returned has no verdict.
+        Without purposes, it is returned unchanged. ``tdmrep`` has the rules of tdmrep.json, if they
+        were looked up. If they are needed and not known, the decision returned has no verdict.
         """
         origin, target, tokens, verdict, entry, _, _ = decision
         if (
@@ -305,27 +306,28 @@ class Decider:
             or verdict.reason is Reason.ROBOTSTXT
         ):
             return decision
-        purposes = self.usage.purposes_of(request)
+        purposes = self.usage_judge.purposes_of(request)
         if not purposes:
             return decision
         usage = entry.usage(target, tokens)
-        if self.usage.reads_tdmrep:
+        if self.usage_judge.reads_tdmrep:
             tdmrep = tdmrep or self._cache.known_tdm_rules(origin, entry, tokens)
             if tdmrep is None:
                 return decision._replace(verdict=None)
             usage = usage.with_statements(tdmrep.statements_for(target))
-        judgement = self.usage.judge(usage, purposes)
-        if judgement.refused and self.usage.drops:
+        judgement = self.usage_judge.judge(usage, purposes)
+        if judgement.refused and self.usage_judge.drops:
             verdict = _USAGE
-        return decision._replace(verdict=verdict, usage=judgement)
+        return decision._replace(verdict=verdict, judgement=judgement)
 
     def _strictest_verdict(
         self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn
     ) -> tuple[str, Verdict | None]:
         """Return the target that decided, and the verdict: allowed if all spellings are."""
-        url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
-        others = partial(self._spellings.other_spellings, url, target, verbatim=verbatim)
-        return strictest_verdict(url, target, tokens, verdict_on, others)
+        verbatim = bool(request.meta.get("verbatim_url"))
+        return self._spellings.strictest_verdict(
+            request.url, target, tokens, verdict_on, verbatim=verbatim
+        )
 
 
 def _awaits_tdmrep(decision: Decision) -> bool:

@@ -40,8 +40,9 @@ class Handler(NamedTuple):
     URLs than these functions yield."""
 
     def sent(self, url: str, *, verbatim: bool) -> Iterator[str]:
-        """Yield the URLs that may be sent for ``url``; ``url`` itself may be left out.
+        """Yield the URLs that may be sent for ``url``, none if it can't be sent.
 
+        ``url`` itself may be left out, and a URL may be yielded twice.
         ``verbatim`` is the value of ``meta["verbatim_url"]``.
         """
         flags = (verbatim,) if self.is_known else (True, False)
@@ -51,7 +52,7 @@ class Handler(NamedTuple):
 
 
 def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
-    """Return the download handlers of a crawl by scheme: http, https and ftp."""
+    """Return the download handlers for http, https and ftp by scheme, without disabled ones."""
     paths = settings.getwithbase("DOWNLOAD_HANDLERS")
     return {
         scheme: _handler_of(scheme, download_handler_of(settings, scheme))
@@ -70,23 +71,28 @@ def _handler_of(scheme: str, cls: Any) -> Handler:
         if all(getattr(cls, name, None) is getattr(base, name, None) for name in _SENDING):
             return Handler((sends,), is_known=True)
         break
-    sends_files = (_sent_by_ftp,) if scheme == "ftp" else ()
-    return Handler(
-        (_sent_by_http11, _sent_by_http2, *_senders_of_installed_libraries(), *sends_files),
-        is_known=False,
-    )
+    ways: list[Sends] = [_sent_by_http11, _sent_by_http2]
+    if find_spec("yarl"):
+        ways.append(_sent_by_aiohttp)
+    if _module_of_httpx() is not None:
+        ways.append(_sent_by_httpx)
+    if scheme == "ftp":
+        ways.append(_sent_by_ftp)
+    return Handler(tuple(ways), is_known=False)
 
 
 def _sent_by_http11(url: str, _: bool) -> Iterator[str]:
+    """Yield ``url`` as it is sent to a proxy and to a server, or nothing if it isn't changed."""
     if _LEFT_ALONE(url):
         return
     whole = urldefrag(url)[0].encode("ascii").strip()
-    yield whole.decode("ascii")  # as sent to a proxy
+    yield whole.decode("ascii")
     uri = URI.fromBytes(whole)  # type: ignore[no-untyped-call]
     yield b"".join((uri.scheme, b"://", uri.netloc, uri.originForm)).decode("ascii")
 
 
 def _sent_by_http2(url: str, _: bool) -> Iterator[str]:
+    """Yield ``url`` as it is sent, with and without blanks at its end, or nothing if unchanged."""
     if _LEFT_ALONE(url):
         return
     parsed = urlparse(url)
@@ -97,6 +103,7 @@ def _sent_by_http2(url: str, _: bool) -> Iterator[str]:
 
 
 def _sent_by_ftp(url: str, _: bool) -> Iterator[str]:
+    """Yield URLs for the file that is retrieved: a ``?`` in its name is escaped, then is not."""
     parsed = urlparse(url)
     # The same as in Twisted's FTPClient, whose import would install a reactor.
     path = unquote(parsed.path).replace("\n", "\0").encode("latin-1")
@@ -105,10 +112,11 @@ def _sent_by_ftp(url: str, _: bool) -> Iterator[str]:
 
 
 def _sent_by_aiohttp(url: str, verbatim: bool) -> Iterator[str]:
+    """Yield ``url`` as it is sent to a proxy and to a server."""
     from yarl import URL
 
     sent = URL(url, encoded=verbatim)
-    yield str(sent)  # as sent to a proxy
+    yield str(sent)
     yield f"{sent.scheme}://{sent.raw_authority}{sent.raw_path_qs}"
 
 
@@ -127,13 +135,6 @@ def _module_of_httpx() -> Any:
         return import_module("scrapy.core.downloader.handlers._httpx").httpx
     except (ImportError, AttributeError):
         return None
-
-
-def _senders_of_installed_libraries() -> Iterator[Sends]:
-    if find_spec("yarl"):
-        yield _sent_by_aiohttp
-    if _module_of_httpx() is not None:
-        yield _sent_by_httpx
 
 
 _SHIPPED: Final[dict[str, Sends]] = {

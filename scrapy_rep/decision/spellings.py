@@ -7,7 +7,6 @@ one of them is disallowed, the URL is disallowed.
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -37,7 +36,7 @@ _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def stripped_url(url: str) -> str:
-    """Return a URL as parsers read it: without blanks at its ends, tabs and line breaks."""
+    """Return a URL without blanks at its ends, tabs and line breaks; or ``url``, if without any."""
     # Only URLs of requests with meta["verbatim_url"] have any of these characters.
     if url.isprintable() and " " not in {url[:1], url[-1:]}:
         return url
@@ -62,7 +61,7 @@ def without_dot_segments(target: str) -> str:
 
 
 class Spellings:
-    """Finds the other spellings of targets, for the download handlers in the settings."""
+    """Finds the verdict on all spellings of URLs, for the download handlers in the settings."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._handlers = handlers_of(settings)
@@ -70,8 +69,9 @@ class Spellings:
     def other_spellings(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
         """Return the other spellings of ``target``, the target of ``url``.
 
-        ``verbatim`` is the value of ``meta["verbatim_url"]``. Raises ValueError if ``url`` has no
-        valid origin, or if the request may be sent to another origin.
+        ``verbatim`` is the value of ``meta["verbatim_url"]``. If the handler isn't one of Scrapy's,
+        changes by browsers and services are included. Raises ValueError if ``url`` has no valid
+        origin, or if the request may be sent to another origin.
         """
         parsed = stripped_url(url)
         origin = origin_of(parsed)
@@ -95,6 +95,35 @@ class Spellings:
                     targets |= {change(spelling) for spelling in targets}
         targets |= {without_dot_segments(spelling) for spelling in targets if "/." in spelling}
         return targets - {target}
+
+    def strictest_verdict(
+        self,
+        url: str,
+        target: str,
+        tokens: Tokens,
+        verdict_on: VerdictOn,
+        *,
+        verbatim: bool = False,
+    ) -> tuple[str, Verdict | None]:
+        """Return a spelling of ``target`` that is disallowed, else ``target``; and the verdict.
+
+        The verdict is None if a lookup is needed. A URL without a clear origin is disallowed.
+        """
+        effort = Effort()
+        verdict = verdict_on(target, tokens, effort)
+        if verdict is None or not verdict.allowed or target == ROBOTSTXT:
+            return target, verdict
+        if verdict.reason not in _BY_RULES and url.isascii():
+            return target, verdict  # without rules, the spelling doesn't matter
+        try:
+            spellings = self.other_spellings(url, target, verbatim=verbatim)
+        except ValueError:
+            return target, NO_ORIGIN
+        for spelling in spellings:
+            other = verdict_on(spelling, tokens, effort)
+            if other is None or not other.allowed:
+                return spelling, other
+        return target, verdict
 
 
 # Changes of URLs by other handlers than Scrapy's: those for browsers (Playwright) and for services
@@ -139,31 +168,6 @@ _CHANGES: Final = (
 )
 
 
-def strictest_verdict(
-    url: str, target: str, tokens: Tokens, verdict_on: VerdictOn, spellings: Callable[[], set[str]]
-) -> tuple[str, Verdict | None]:
-    """Return the spelling of ``target`` that decided, and the verdict on it.
-
-    The verdict is None if a lookup is needed. ``spellings`` returns the other spellings, or raises
-    ValueError: then the URL has no clear origin, and is disallowed.
-    """
-    effort = Effort()
-    verdict = verdict_on(target, tokens, effort)
-    if verdict is None or not verdict.allowed or target == ROBOTSTXT:
-        return target, verdict
-    if verdict.reason not in _BY_RULES and url.isascii():
-        return target, verdict  # without rules, the spelling doesn't matter
-    try:
-        others = spellings()
-    except ValueError:
-        return target, NO_ORIGIN
-    for spelling in others:
-        other = verdict_on(spelling, tokens, effort)
-        if other is None or not other.allowed:
-            return spelling, other
-    return target, verdict
-
-
 def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     """Return the verdict of ``rules`` on all spellings of ``url``."""
     target = target_of(url)
@@ -171,5 +175,5 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     def verdict_on(target: str, _: Tokens, effort: Effort) -> Verdict:
         return rules.verdict_for(target, effort)
 
-    others = partial(spellings.other_spellings, url, target)
-    return strictest_verdict(url, target, (), verdict_on, others)[1] or rules.verdict_for(target)
+    verdict = spellings.strictest_verdict(url, target, (), verdict_on)[1]
+    return verdict or rules.verdict_for(target)

@@ -38,7 +38,7 @@ class Judgement(NamedTuple):
 
 
 class UsageJudge:
-    """Compares usage preferences with the purposes that a crawl or a request declares."""
+    """Compares usage preferences with declared purposes; only ``report`` counts and sends it."""
 
     def __init__(self, crawler: Crawler) -> None:
         """Raise SettingsError if the spider declares unknown purposes."""
@@ -65,7 +65,7 @@ class UsageJudge:
         return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
-        """Return the declared purposes of ``request``. Raises ValueError if any is unknown."""
+        """Return the purposes of ``request``, else of the crawl; raise ValueError if unknown."""
         named = request.meta.get(PURPOSES_KEY)
         if named is None:
             return self.purposes
@@ -76,6 +76,7 @@ class UsageJudge:
         return usage.from_sources(self._sources)
 
     def judge(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
+        """Return the judgement on ``usage``, of which only the sources of the crawl are kept."""
         usage = self.filter_sources(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
         return Judgement(usage, results, self.refuses(results))

@@ -140,11 +140,11 @@ class DryRun:
             return
         decision.mark_entry_used()
         self._announcer.send_verdict(request, verdict, origin, decision)
-        if decision.usage is not None:
-            store_judgement(request, decision.usage)
+        if decision.judgement is not None:
+            store_judgement(request, decision.judgement)
         would_wait = self._would_wait(request, verdict, decision.entry, source)
         verdict = verdict.with_origin(origin)
-        why = describe_decision(verdict, decision.usage)
+        why = describe_decision(verdict, decision.judgement)
         if would_wait:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
@@ -154,7 +154,7 @@ class DryRun:
         if verdict.allowed:
             self._count_delay(decision)
         else:
-            self._drops.report(request, verdict, usage=decision.usage)
+            self._drops.report(request, verdict, judgement=decision.judgement)
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
@@ -173,7 +173,7 @@ class DryRun:
     @staticmethod
     def _add_to(causes: Causes, verdict: Verdict, decision: Decision) -> int:
         """Count a request in ``causes``; return the level to log it: INFO for a new cause."""
-        return logging.INFO if causes.add_verdict(verdict, decision.usage) else logging.DEBUG
+        return logging.INFO if causes.add_verdict(verdict, decision.judgement) else logging.DEBUG
 
     def _count_delay(self, decision: Decision) -> None:
         """Count an allowed request of a host with a delay; a new delay is reported."""

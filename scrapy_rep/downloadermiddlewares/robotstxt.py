@@ -210,7 +210,7 @@ class RobotsTxtMiddleware:
             self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        raise self._drop(request, verdict.with_origin(decision.origin), decision.usage)
+        raise self._drop(request, verdict.with_origin(decision.origin), decision.judgement)
 
     async def _wait(
         self, request: Request, decision: Decision, note: Note, situation: Situation
@@ -293,8 +293,8 @@ class RobotsTxtMiddleware:
         # A plain tuple as in store_grant, without the time of a call.
         request.meta[TICKET_KEY] = request.url, decision.tokens, end, terms
         self._announcer.send_verdict(request, verdict, decision.origin, decision)
-        if decision.usage is not None:
-            store_judgement(request, decision.usage)
+        if decision.judgement is not None:
+            store_judgement(request, decision.judgement)
 
     @staticmethod
     def _let_pass_undecided(request: Request) -> Awaitable[None]:
@@ -315,14 +315,14 @@ class RobotsTxtMiddleware:
         store_grant(request, request.url, None)
 
     def _drop(
-        self, request: Request, verdict: Verdict, usage: Judgement | None = None
+        self, request: Request, verdict: Verdict, judgement: Judgement | None = None
     ) -> RobotsTxtDisallowed:
-        """Log and count the drop, and ``usage`` as a judgement; return the exception to raise."""
-        self._parts.drops.report(request, verdict, usage=usage)
-        if usage is None:
+        """Log and count the drop, and ``judgement``; return the exception to raise."""
+        self._parts.drops.report(request, verdict, judgement=judgement)
+        if judgement is None:
             return RobotsTxtDisallowed(verdict)
-        self.decider.usage.report(request, usage)
-        return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
+        self.decider.usage_judge.report(request, judgement)
+        return RobotsUsageDisallowed(verdict, judgement.usage, judgement.results)
 
 
 async def _completed(request: Request) -> Request:

@@ -103,7 +103,7 @@ def _warnings(
                 f"{token!a} is not a valid product token: RFC 9309 §2.2.1 allows only letters, '_' "
                 "and '-'. Set ROBOTSTXT_USER_AGENT"
             )
-    if crawler.settings.get("REP_USAGE_ACTION") and not decider.usage.purposes:
+    if crawler.settings.get("REP_USAGE_ACTION") and not decider.usage_judge.purposes:
         yield (
             f"REP_USAGE_ACTION is {options.usage_action!a}, but no purposes are declared: it "
             "affects only requests with purposes in their meta. Set REP_PURPOSES"

@@ -229,7 +229,7 @@ class RobotsEvidence:
         """Return the values of a line about ``request``. ``age`` is None, and set later."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
-        judged = None if decision is None else decision.usage
+        judged = None if decision is None else decision.judgement
         override = None if decision is None else decision.override
         hops = [without_credentials(url) for url in meta.get("redirect_urls", ())]
         if source == "handler":
