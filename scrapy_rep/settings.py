@@ -110,6 +110,7 @@ _ENTRIES: Final = "a list of dicts, each with a host, a policy and a reason, or 
 
 @partial(Reader, _ENTRIES)
 def _overrides(value: Any) -> tuple[Override, ...]:
+    """Raise SettingsError for an entry that is not valid, NotTakenError for another type."""
     try:
         return overrides_of(value)
     except TypeError as error:

@@ -37,7 +37,13 @@ from scrapy_rep.commands.arguments import (
     usage_error,
 )
 from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, Progress
-from scrapy_rep.commands.plan_forecast import Forecast, decided, excess, limit_of_argument, lines_of
+from scrapy_rep.commands.plan_forecast import (
+    Forecast,
+    count_decided,
+    describe_excess,
+    limit_of_argument,
+    plan_lines,
+)
 from scrapy_rep.commands.plan_sitemaps import Sitemaps
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.decider import Decision
@@ -81,11 +87,11 @@ def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         if not plans:
             raise
     result = plans[0].result(complete=complete)
-    print(json.dumps(result) if opts.json else "\n".join(lines_of(result)))
-    exceeded = [text for limit in opts.fail_if if (text := excess(result, *limit))]
+    print(json.dumps(result) if opts.json else "\n".join(plan_lines(result)))
+    exceeded = [text for limit in opts.fail_if if (text := describe_excess(result, *limit))]
     for text in exceeded:
         print(text, file=sys.stderr)
-    if not result["complete"] or not decided(result):
+    if not result["complete"] or not count_decided(result):
         return EXIT_UNKNOWN
     return EXIT_NO if exceeded else EXIT_OK
 

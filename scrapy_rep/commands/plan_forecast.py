@@ -118,22 +118,21 @@ def limit_of_argument(text: str) -> tuple[str, float]:
     )
 
 
-def decided(result: dict[str, Any]) -> int:
-    """Return the number of URLs that were decided."""
-    number: int = result["urls"] - result["invalid"] - result["pending"]
-    return number
+def count_decided(result: dict[str, Any]) -> int:
+    """Return the number of URLs that are valid and not pending."""
+    return int(result["urls"] - result["invalid"] - result["pending"])
 
 
-def excess(result: dict[str, Any], name: str, limit: float) -> str | None:
+def describe_excess(result: dict[str, Any], name: str, limit: float) -> str | None:
     """Return a message if ``result`` exceeds ``limit``, in hours or percent of the decided."""
     if name == "hours":
         hours = result["seconds"] / _HOUR
         return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
-    share = 100 * result[name] / max(1, decided(result))
+    share = 100 * result[name] / max(1, count_decided(result))
     return f"{share:.3g} % of the URLs are {name}" if share > limit else None
 
 
-def lines_of(result: dict[str, Any]) -> list[str]:
+def plan_lines(result: dict[str, Any]) -> list[str]:
     """Return the plan ``result`` as lines of text."""
     names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
     always = ("urls", "allowed", "disallowed", "unreachable")

@@ -131,7 +131,7 @@ class Command(ScrapyCommand):
 
 
 def _print_store_warnings() -> None:
-    # A store that can't be used is no error of the command, but its results are not stored.
+    """Print warnings of stores: that one can't be used is no error, but nothing is stored then."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.levelno == logging.WARNING)
     LimitedLogger(stores.__name__).logger.addHandler(handler)

@@ -21,7 +21,7 @@ from scrapy.utils.url import url_is_from_any_domain
 from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
 from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
-from scrapy_rep.downloadermiddlewares.site_refusals import STATUSES, Refusals
+from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
 from scrapy_rep.utils.per_crawl import get_part
@@ -109,7 +109,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         if wire is not None:
             wire.leave(request, response)
         meta.pop(TICKET_KEY, None)  # still in the meta if a middleware has made the response
-        if response.status in STATUSES:
+        if response.status in POSSIBLE_REFUSALS:
             decider = None if wire is None else wire.again.decider
             self._refusals.report(request, response, decider)
         if response.url == request.url or wire is None:

@@ -24,7 +24,7 @@ from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, printable, printable_request, short, without_credentials
 
-STATUSES: Final = frozenset({202, 401, 402, 403, 405, 429, 503})
+POSSIBLE_REFUSALS: Final = frozenset({202, 401, 402, 403, 405, 429, 503})
 """Statuses of responses that may refuse a request."""
 _REFUSING: Final = frozenset({402, 403, 429})
 """Statuses that refuse a request whatever the headers of the response are."""
@@ -48,7 +48,7 @@ class Refusals:
         self._sites = Tally()
 
     def report(self, request: Request, response: Response, decider: Decider | None) -> None:
-        """Count and announce ``response``, whose status is in STATUSES, if it refuses ``request``.
+        """Count and announce ``response``, one of POSSIBLE_REFUSALS, if it refuses ``request``.
 
         It does if ``request`` was allowed, and no proxy has answered in place of the site. The
         first refusal of each site is logged. If ``response`` requires a license, this is counted in

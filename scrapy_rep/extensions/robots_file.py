@@ -14,7 +14,7 @@ from scrapy_rep.protocol.outcome import Evidence
 from scrapy_rep.protocol.record import Record
 
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
-as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
+encode_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 """Returns a value as JSON in ASCII. Values that JSON has no type for become strings."""
 
 
@@ -88,7 +88,7 @@ class RobotsFile:
     @cached_property
     def as_json(self) -> str:
         """The values about the file as a JSON object, for lines of the evidence."""
-        return as_json({
+        return encode_json({
             "url": self.url,
             "outcome": self.outcome,
             "status": self.status,

@@ -77,6 +77,7 @@ class PageMiddleware(BaseSpiderMiddleware):
 
 
 def _names_and_contents(response: Response) -> Iterator[tuple[str, str]]:
+    """Yield what an HTML page has; nothing for others. Codecs may raise any error."""
     if isinstance(response, HtmlResponse) and _HAS_SOME(response.text):
         # Selectors are not used: they copy all attributes of an element for each attribute read.
         for element in response.selector.root.iter("meta"):

@@ -26,7 +26,7 @@ from scrapy_rep.extensions.evidence.formats import open_to_write
 from scrapy_rep.extensions.evidence.parts import Line
 from scrapy_rep.extensions.evidence.writer_thread import WriterThread
 from scrapy_rep.extensions.output_files import path_of_setting
-from scrapy_rep.extensions.robots_file import RobotsFile, as_json, iso_time
+from scrapy_rep.extensions.robots_file import RobotsFile, encode_json, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.record import Record
@@ -84,9 +84,9 @@ class RobotsEvidence:
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
-        digest = sha256(as_json(dict(sorted(self._settings.items()))).encode()).hexdigest()
+        digest = sha256(encode_json(dict(sorted(self._settings.items()))).encode()).hexdigest()
         common = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
-        self._writing = WriterThread(open_to_write(path, as_json(common)[1:-1]), path)
+        self._writing = WriterThread(open_to_write(path, encode_json(common)[1:-1]), path)
         self._pending: WeakKeyDictionary[Request, _Pending] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The URLs of requests whose download handler followed a redirect, by the request for the

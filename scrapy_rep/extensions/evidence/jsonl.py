@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, digest_of, is_about
 from scrapy_rep.extensions.output_files import replace_file
-from scrapy_rep.extensions.robots_file import as_json
+from scrapy_rep.extensions.robots_file import encode_json
 from scrapy_rep.utils.bounded import BoundedCache
 
 _BLOCK: Final = 64 * 1024
@@ -36,7 +36,7 @@ class JsonLines(Parts):
             is_file = "it is a file, not a directory, and its name does not end in .warc.gz"
             why = is_file if self._path.exists() else "there is no such directory"
             raise FileNotFoundError(2, why)
-        sought = f'"url":{as_json(url)}'.encode()
+        sought = f'"url":{encode_json(url)}'.encode()
         for part in self.existing():
             with part.open("rb") as file:
                 for line in file:
@@ -69,6 +69,7 @@ class JsonLines(Parts):
         return 0
 
     def _write_text(self, digest: str, text: bytes) -> None:
+        """Write a text to its file, unless that exists."""
         if digest in self._known:
             return
         path = self._text_path(digest)

@@ -9,7 +9,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from scrapy_rep.extensions.robots_file import RobotsFile, as_json
+from scrapy_rep.extensions.robots_file import RobotsFile, encode_json
 
 MAX_BYTES: Final = 128 * 1024**2
 """Size of a part in bytes after which the next part is begun."""
@@ -40,7 +40,7 @@ class Line(NamedTuple):
         """Return the line as JSON, with the members that all lines have."""
         file = "null" if self.file is None else self.file.as_json
         name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
-        return f'{as_json(self.values)[:-1]},"{name}":{file},{common_members}}}'.encode("ascii")
+        return f'{encode_json(self.values)[:-1]},"{name}":{file},{common_members}}}'.encode("ascii")
 
 
 class Found(NamedTuple):

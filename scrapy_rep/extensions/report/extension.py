@@ -19,7 +19,7 @@ from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.output_files import path_of_setting, release, replace_file, reserve
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.robots_file import as_json, iso_time
+from scrapy_rep.extensions.robots_file import encode_json, iso_time
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
@@ -126,7 +126,7 @@ def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     An empty file is created if there is none. Raises SettingsError if ``path`` can't be written, or
     Jinja2 is required and not installed.
     """
-    render: Callable[[dict[str, Any]], str] = as_json
+    render: Callable[[dict[str, Any]], str] = encode_json
     try:
         if path.suffix == ".html":
             from scrapy_rep.extensions.report.page import render
