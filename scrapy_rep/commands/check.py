@@ -39,7 +39,7 @@ class _Result(NamedTuple):
     fetched_at: float | None = None
     """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
     an override decided."""
-    usage: Judgement | None = None
+    judgement: Judgement | None = None
 
 
 def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
@@ -108,7 +108,7 @@ async def _check_urls(
 
 def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:
     """Return the line for a result; a robots.txt that was fetched before ``started`` is stored."""
-    verdict, fetched_at, usage = result
+    verdict, fetched_at, judgement = result
     line = f"{word_of(exit_status_of(verdict), 10)}  {printable(without_credentials(url))}"
     if isinstance(verdict, ValueError):
         if as_json:
@@ -120,7 +120,7 @@ def _result_line(url: str, result: _Result, started: float, *, as_json: bool) ->
     how = ""
     if fetched_at is not None:
         how = f", fetched {describe_age(time() - fetched_at) if is_from_store else 'just now'}"
-    return f"{line}  {printable(describe_decision(verdict, usage))}{how}"
+    return f"{line}  {printable(describe_decision(verdict, judgement))}{how}"
 
 
 CHECK: Final = Subcommand(

@@ -229,7 +229,7 @@ class RobotsEvidence:
         """Return the values of a line about ``request``. ``age`` is None, and set later."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
-        judged = None if decision is None else decision.judgement
+        judgement = None if decision is None else decision.judgement
         override = None if decision is None else decision.override
         hops = [without_credentials(url) for url in meta.get("redirect_urls", ())]
         if source == "handler":
@@ -250,7 +250,7 @@ class RobotsEvidence:
             "reason": None if verdict is None else verdict.reason.value,
             "rule": None if rule is None else str(rule),
             "line": None if rule is None else rule.line,
-            "usage": None if judged is None else as_dict(judged.usage, judged.results),
+            "usage": None if judgement is None else as_dict(judgement.usage, judgement.results),
             "override": None if override is None else override.as_dict(),
             "exemption": _exemption_of(request) if verdict is None else None,
             "dry_run": self._dry_run,

@@ -131,7 +131,7 @@ class Counts:
 
     def count_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         """Count a request that is dropped, or would be without the dry run."""
-        url, rule, line, cause = _what_decided(verdict, stored_judgement(request))
+        url, rule, line, cause = _what_decided(request, verdict)
         row, reason = self.row(_origin_text(request.url)), verdict.reason.value
         row.dropped += dropped
         row.would_drop += not dropped
@@ -181,7 +181,7 @@ class Counts:
         self._differing += 1
         if len(self._differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(request.url), MAX_URL)
-            _, rule, line, _ = _what_decided(verdict, stored_judgement(request))
+            _, rule, line, _ = _what_decided(request, verdict)
             row = {"url": url, "allowed": verdict.allowed, "reason": verdict.reason.value}
             self._differing_urls.append({**row, "rule": rule, "line": line})
 
@@ -252,18 +252,18 @@ def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
 
 
 def _what_decided(
-    verdict: Verdict, usage: Mapping[str, Any] | None
+    request: Request, verdict: Verdict
 ) -> tuple[str | None, str | None, int | None, str | None]:
     """Return what decided a verdict: the URL of the file, the rule, its line, and the cause.
 
     With usage preferences, the rule is the preference with its source, and the cause the results by
-    purpose; otherwise the cause is why robots.txt was unreachable. ``usage`` is the judgement in
-    the meta of the request. Long texts are cut.
+    purpose; otherwise the cause is why robots.txt was unreachable. Long texts are cut.
     """
     url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
     cause = verdict.outage and verdict.outage.cause
-    if verdict.reason is Reason.USAGE and usage is not None:
-        url, statement, cause = usage_decision_of(verdict, Usage.from_dict(usage), usage["results"])
+    if verdict.reason is Reason.USAGE and (values := stored_judgement(request)) is not None:
+        usage, results = Usage.from_dict(values), values["results"]
+        url, statement, cause = usage_decision_of(verdict, usage, results)
         rule = statement and f"{statement.source}: {statement.raw}"
         line = statement and statement.line
     return url, rule and short(rule), line, cause and short(cause)
