@@ -66,6 +66,7 @@ class WriterThread:
             await in_thread(self._thread.join)
 
     def _work(self) -> None:
+        """Write batches of lines until ``stop``, then close the parts. Runs in the thread."""
         is_last = False
         while not is_last:
             batch = [self._queue.get()]
