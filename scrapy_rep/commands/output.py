@@ -80,7 +80,7 @@ class Progress:
             self._drawn = -math.inf
 
     def update(self, done: int) -> None:
-        """Show that ``done`` URLs are done; if these are all, remove the line."""
+        """Show, not more often than every _INTERVAL, how many are ``done``; if all are, clear."""
         now = monotonic()
         if done == self._total:
             self.clear()

@@ -242,7 +242,7 @@ class _Plan:
     def _add(
         self, forecast: Forecast, decision: Decision, slot: str, seconds: float | None = None
     ) -> None:
-        """Add a page to ``forecast``. ``seconds`` is used in place of DOWNLOAD_DELAY."""
+        """Add a page with the longest delay that applies. ``seconds`` replaces DOWNLOAD_DELAY."""
         delay = configured_delay(self._crawler, slot, seconds)
         of_slot = slot in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if of_slot else "DOWNLOAD_DELAY"

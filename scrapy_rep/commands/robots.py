@@ -138,7 +138,7 @@ def _print_store_warnings() -> None:
 
 
 def _replace_settings(settings: BaseSettings) -> None:
-    """Set _QUIET, with a message for each option of the command line that has no effect."""
+    """Set _QUIET; print a message for each option of the command line that has no effect."""
     for name, value in _QUIET.items():
         is_given = settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
         if is_given and str(settings[name]) != str(value):

@@ -20,7 +20,7 @@ class Background:
         self._ended: list[Deferred[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
-        """Start ``coroutine``; return a Deferred with which it can be cancelled."""
+        """Start ``coroutine``; without asyncio it may end at once. Return a Deferred to cancel it."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._log_failure)

@@ -49,7 +49,7 @@ class BoundedCache(Generic[K, V]):
         return (value for value, _ in self._values.values())
 
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
-        """Set the value of ``key``; ``nbytes`` is the size of the value in bytes."""
+        """Set the value of ``key``, of ``nbytes`` bytes; evict others if it exceeds a limit."""
         self.discard(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes

@@ -50,7 +50,7 @@ def _missing_slot_attribute() -> str | None:
 
 
 def slot_name(crawler: Crawler, request: Request) -> str:
-    """Return the name of the download slot of ``request``."""
+    """Return the name of the download slot of ``request``: as Scrapy has it, or meta or host."""
     if describe_missing_attribute(crawler):
         return request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
     name: str = downloader_of(crawler).get_slot_key(request)

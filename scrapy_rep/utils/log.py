@@ -44,7 +44,7 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
 
 
 def log_further_lines(crawler: Crawler) -> None:
-    """Log how many lines of a crawl were logged at DEBUG level because of MAX_LINES."""
+    """Log which lines were logged at DEBUG because of MAX_LINES, if any were, and how many."""
     counts = _counts.get(crawler.spider, Counter()) if crawler.spider else Counter()
     lines = [
         f"{number - MAX_LINES:>8}  {_PLACEHOLDER.sub('…', message)}"

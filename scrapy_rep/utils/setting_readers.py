@@ -65,7 +65,7 @@ boolean: Final = Reader("True or False", _read_boolean)
 
 
 def one_of(*choices: str) -> Reader:
-    """Return a reader of a string that is one of ``choices``."""
+    """Return a reader of one of ``choices``; its error names the most similar one."""
     *others, last = map(repr, choices)
     takes = f"{', '.join(others)} or {last}"
 

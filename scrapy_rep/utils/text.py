@@ -44,7 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def describe_duration(seconds: float) -> str:
-    """Return in words approximately how long a duration is, such as ``3 hours``."""
+    """Return approximately how long a duration is: ``3 hours``; ``9 s`` below 2 minutes."""
     for unit, name in _UNITS:
         if seconds >= 2 * unit:
             return f"{seconds / unit:.0f} {name}"
@@ -52,7 +52,7 @@ def describe_duration(seconds: float) -> str:
 
 
 def utc_time_text(seconds: float) -> str:
-    """Return a time, in seconds since the epoch, as date and time in UTC."""
+    """Return seconds since the epoch as date and time in UTC, or ``the end of time``."""
     try:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):
