@@ -20,7 +20,7 @@ class Background:
         self._ended: list[Deferred[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
-        """Start ``coroutine``; without asyncio it may end at once. Return a Deferred to cancel it."""
+        """Start ``coroutine``, which may end at once; return a Deferred to cancel it."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._log_failure)
