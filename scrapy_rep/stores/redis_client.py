@@ -74,7 +74,7 @@ class Connector:
         """
         if self._client is None:
             # The client of a cluster is made only now, because this opens connections.
-            self._client = self._cluster(dict(self._options))
+            self._client = self._cluster(self._options)
         return self._client
 
     def close(self) -> None:
@@ -127,10 +127,10 @@ class Connector:
         """Return ``options`` without the address of a server, and with ``ssl`` if TLS is used.
 
         redis-py represents TLS in a URL by ``connection_class``, which clients with several hosts
-        don't accept. It is also removed from ``options`` itself.
+        don't accept.
         """
-        tls = {"ssl": True} if options.pop("connection_class", None) is not None else {}
-        place = ("host", "port", "db", "path")
+        tls = {"ssl": True} if "connection_class" in options else {}
+        place = {"host", "port", "db", "path", "connection_class"}
         return {**{name: options[name] for name in options if name not in place}, **tls}
 
 

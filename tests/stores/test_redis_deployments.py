@@ -60,7 +60,7 @@ async def test_leases_of_hosts_on_a_cluster_whose_keys_move(cluster):
     claims = await asyncio.gather(*(stores[0].claim(key, "a", LONG) for key in keys))
     assert {claim.holder for claim in claims} == {"a"}
     assert all(server.client.dbsize() for server in cluster.servers)
-    await asyncio.gather(*(stores[0].claim(k, PAUSE, 2 * LONG, longer=True) for k in pauses))
+    await asyncio.gather(*(stores[0].claim(k, PAUSE, 2 * LONG, force=True) for k in pauses))
     for moved in (f"robots:lease:{{{keys[0]}}}", f"robots:lease:{{{keys[-1]}}}", "robots:pauses"):
         cluster.move(moved)
     for store in reversed(stores):
@@ -68,7 +68,7 @@ async def test_leases_of_hosts_on_a_cluster_whose_keys_move(cluster):
         expected = {key: (PAUSE, 2 * LONG) if key in pauses else ("a", LONG) for key in keys}
         for key, claim in zip(keys, claims, strict=True):
             assert is_about(claim.lease, *expected[key])
-        assert set(await store.pauses()) == set(pauses)
+        assert set(await store.pauses_left()) == set(pauses)
     for store in stores:
         await store.close()
 
@@ -89,12 +89,12 @@ async def test_leases_and_pauses_outlive_the_primary_of_sentinels(tmp_path, requ
     request.addfinalizer(sentinels.stop)
     store = store_of(sentinels.uri)
     await store.claim(ORIGIN, "a", LONG)
-    await store.claim(OTHER, PAUSE, LONG, longer=True)
+    await store.claim(OTHER, PAUSE, LONG, force=True)
     await until(lambda: sentinels.replica.client.dbsize() == 3)
     sentinels.fail_over()
     assert is_about((await store.claim(ORIGIN, "b", LONG)).lease, "a", LONG)
     assert is_about((await store.get(OTHER)).lease, PAUSE, LONG)
-    assert list(await store.pauses()) == [OTHER]
+    assert list(await store.pauses_left()) == [OTHER]
     await store.close()
 
 
@@ -152,8 +152,8 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     assert await store.prune() == 0
     assert await store.discard(ORIGIN)
     for _ in range(2):
-        assert (await store.claim(OTHER, PAUSE, LONG, longer=True)).holder == PAUSE
-    assert list(await store.pauses()) == [OTHER]
+        assert (await store.claim(OTHER, PAUSE, LONG, force=True)).holder == PAUSE
+    assert list(await store.pauses_left()) == [OTHER]
     assert "pauses" in str(client.keys())
     await store.release(OTHER, PAUSE)
     await store.close()
@@ -184,6 +184,7 @@ async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path, request):
         "rediss+cluster://one?ssl_ca_certs=/ca.pem",
         "redis+sentinel://one,two:26380/mymaster",
         "rediss+sentinel://:pass@one/mymaster/2?sentinel_password=other",
+        "rediss+sentinel://one/mymaster?ssl_ca_certs=/ca.pem",
     ],
 )
 def test_urls(uri):
