@@ -23,7 +23,7 @@ from scrapy_rep.admission.back_off import REFUSALS, BackOff
 from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Ask, Hold, Queue, Reason
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Grant
 from scrapy_rep.admission.unreachable import Idle, Unreachable
 from scrapy_rep.cache.cache import Cache
@@ -41,7 +41,7 @@ from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
 
-class _Leased(Reason):
+class _Leased(HoldReason):
     """Another worker sends a request to the host."""
 
     text = "another worker sends a request to the site"
@@ -84,7 +84,7 @@ class Admission:
             self.lookups,
             self.unreachable,
         ]
-        self.reasons: list[Reason] = [self.lookups] if options.dry_run else reasons
+        self.reasons: list[HoldReason] = [self.lookups] if options.dry_run else reasons
         """The reasons why requests wait, in the order in which they are asked."""
         self._with_terms = [reason for reason in reasons if reason.key]
         self.keeps_terms: bool = any(reason.keeps_terms for reason in self._with_terms)

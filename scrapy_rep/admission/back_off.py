@@ -27,7 +27,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.fetch.route_failures import intermediary_error
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import origin_of
@@ -89,7 +89,7 @@ class PausedHost:
     to the host are dropped."""
 
 
-class BackOff(Reason):
+class BackOff(HoldReason):
     """Holds requests to hosts that have answered a page with 429, or with 503 and Retry-After.
 
     If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
@@ -228,7 +228,7 @@ class BackOff(Reason):
         """Adopt the pauses in the store, and end those that another worker has ended."""
         began = self._clock.monotonic()
         try:
-            pauses = await self._leases.pauses()
+            pauses = await self._leases.pauses_left()
             for host, paused in self.hosts.items():
                 if host not in pauses and paused.until <= began:
                     paused.until = -math.inf  # another worker got an answer

@@ -20,7 +20,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep import stats
-from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.origin import Origin
@@ -105,7 +105,7 @@ class _Host:
     """The origins of the host that have asked for a delay."""
 
 
-class CrawlDelay(Reason):
+class CrawlDelay(HoldReason):
     """Keeps the delays of all hosts: requests wait until the delay of their host is over."""
 
     text = "the site has a delay"

@@ -89,9 +89,9 @@ class HostLeases:
         else:
             await self._store.release(key, self._name)
         if pause:
-            await self._store.claim(key, PAUSE, pause, longer=True)
+            await self._store.claim(key, PAUSE, pause, force=True)
             refused, seconds = key_of_host(host, REFUSED), pause + _REFUSED_FOR
-            await self._store.claim(refused, PAUSE, seconds, longer=True)
+            await self._store.claim(refused, PAUSE, seconds, force=True)
 
     def answered(self, host: str) -> None:
         """Note that ``host`` doesn't refuse requests any more. Done in the background."""
@@ -115,10 +115,10 @@ class HostLeases:
         for claim in self._claiming.pop(host, ()):
             claim.set_result(None)
 
-    async def pauses(self) -> dict[str, float]:
+    async def pauses_left(self) -> dict[str, float]:
         """Return the hosts that have refused, and the seconds left of the pause of each, or 0."""
         found: dict[str, float] = {}
-        for key, left in (await self._store.pauses()).items():
+        for key, left in (await self._store.pauses_left()).items():
             if (host := host_of_key(key)) is not None:
                 found[host] = left
             elif (host := host_of_key(key, REFUSED)) is not None:

@@ -21,7 +21,7 @@ from typing import Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
@@ -36,7 +36,7 @@ MOST_COMPARED: Final = 100
 _MAX_FAILED: Final = 10_000
 
 
-class Lookups(Reason):
+class Lookups(HoldReason):
     """Holds requests of origins whose robots.txt is not known, and looks it up.
 
     ``head`` returns a request that waits for an origin, or None if none is left. ``ended`` is

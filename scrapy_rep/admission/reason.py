@@ -21,7 +21,7 @@ from scrapy_rep.utils.downloads import Route
 class Hold(NamedTuple):
     """Why a request may not leave yet, and until when."""
 
-    reason: Reason
+    reason: HoldReason
     until: float
     """When the wait ends, in seconds of the monotonic clock. Infinity if that is not known: then
     the admission tells when the answer may have changed."""
@@ -72,7 +72,7 @@ class Ask:
         return (self.decision and self.terms_of(self.decision)) or {}
 
 
-class Reason:
+class HoldReason:
     """Base class: a reason why requests have to wait.
 
     ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is

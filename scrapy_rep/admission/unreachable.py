@@ -15,7 +15,7 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
-from scrapy_rep.admission.reason import Ask, Hold, Queue, Reason
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -37,7 +37,7 @@ If it adds requests of unreachable origins, it would be called without end."""
 _MAX_NAMED: Final = 3
 
 
-class Unreachable(Reason):
+class Unreachable(HoldReason):
     """Holds requests of origins whose robots.txt is unreachable, until its next try."""
 
     text = "robots.txt is unreachable"

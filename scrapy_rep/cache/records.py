@@ -93,7 +93,7 @@ class Records:
         try:
             permit = permit or await self.limit.acquire()
             # In one call, the record, or the lease to fetch a file that has no record.
-            held, found = await self._claim(file, holder, if_new=True)
+            held, found = await self._claim(file, holder, if_absent=True)
             while True:
                 if self.is_fresh(found.record):
                     return self._report_stored(found.record, page)
@@ -166,7 +166,7 @@ class Records:
             return RecordAndLease(None, None)
 
     async def _claim(
-        self, file: SiteFile, holder: str, *, if_new: bool = False
+        self, file: SiteFile, holder: str, *, if_absent: bool = False
     ) -> tuple[bool, RecordAndLease]:
         """Claim the lease of ``file``; return if ``holder`` has it, or the store has failed.
 
@@ -174,7 +174,7 @@ class Records:
         """
         key, seconds = file.key, self.lease
         try:
-            found = await self.store.claim(key, holder, seconds, if_new=if_new)
+            found = await self.store.claim(key, holder, seconds, if_absent=if_absent)
         except StoreError as error:
             self._logger.debug("No lease of %s: %s", file, error)
             found = RecordAndLease(None, Lease(holder, seconds))

@@ -25,7 +25,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
@@ -47,7 +47,7 @@ _QUEUE_CLASSES: Final = {
 out; and whether the class serializes with marshal. Other disk queues use pickle."""
 
 
-class _Unreadable(Reason):
+class _Unreadable(HoldReason):
     """The requests of a lane can't be read from JOBDIR. Only the queue knows this reason."""
 
     text = "the requests can't be read from JOBDIR"

@@ -28,7 +28,7 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
 )
 
 from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import Origin
@@ -277,7 +277,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
 
     def _wait_for(self, key: str, seconds: float) -> None:
-        self._waiting.add(key, None, Hold(Reason(), self._clock.monotonic() + seconds))
+        self._waiting.add(key, None, Hold(HoldReason(), self._clock.monotonic() + seconds))
 
     # Requests in Redis.
 

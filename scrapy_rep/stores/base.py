@@ -14,8 +14,6 @@ from scrapy_rep.protocol.record import Record
 
 PAUSE: Final = "pause"
 """The holder of the lease of a host that has a pause: no worker has this name."""
-
-
 HOST: Final = "host"
 """The kind of the lease of a host: see ``key_of_host``."""
 REFUSED: Final = "refused"
@@ -34,7 +32,7 @@ def host_of_key(key: str, kind: str = HOST) -> str | None:
 
 
 class StoreError(Exception):
-    """Raised if a store can't be read or written now. The crawl continues without the store."""
+    """Raised if a store can't be read or written now. A crawl continues without the store."""
 
 
 class Lease(NamedTuple):
@@ -72,25 +70,22 @@ class Store(Protocol):
     """
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``.
-
-        Raises StoreError if the store can't be read.
-        """
+        """Return the record and the lease of ``key``. Raises StoreError if it can't be read."""
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
+        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
     ) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
+        """Give ``holder`` the lease of ``key`` for ``seconds`` from now, unless another has it.
 
-        If ``holder`` has the lease already, it ends ``seconds`` from now. With ``longer``,
-        ``holder`` gets the lease from whoever has it, and keeps it at least as long as that one
-        would have. With ``if_new``, the lease is only given if the store has no record. Return the
-        record and the lease as they are afterwards. The record is read after the lease was given,
-        so a worker that gets the lease after another worker's fetch gets the new record. Raises
-        StoreError if the store can't be written.
+        With ``force``, ``holder`` gets the lease from whoever has it, and keeps it at least as long
+        as that one would have. With ``if_absent``, the lease is only given if the store has no
+        record. Return the record and the lease as they are afterwards: look at the holder to see
+        who has it. The record is read after the lease was given, so a worker that gets the lease
+        after another worker's fetch gets the new record. Raises StoreError if the store can't be
+        written.
         """
 
-    async def pauses(self) -> Mapping[str, float]:
+    async def pauses_left(self) -> Mapping[str, float]:
         """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends.
 
         Raises StoreError if the store can't be read.

@@ -120,9 +120,9 @@ class GuardedStore:
         return _newest_of(found, await self._get_fallback(key))
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
+        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
     ) -> RecordAndLease:
-        only = {"longer": longer, "if_new": if_new}
+        only = {"force": force, "if_absent": if_absent}
         found = await self._try_call(
             self._writing, partial(self._store.claim, key, holder, seconds, **only)
         )
@@ -133,14 +133,14 @@ class GuardedStore:
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
             found = await self._try_call(self._reading, partial(self._store.get, key))
-        if not if_new or found is None or found.record is None:
+        if not if_absent or found is None or found.record is None:
             await self._fallback.claim(key, holder, seconds, **only)
         fallback = await self._get_fallback(key)
         return _newest_of(found, fallback)._replace(lease=fallback.lease)
 
-    async def pauses(self) -> Mapping[str, float]:
-        pauses = dict(await self._try_call(self._reading, self._store.pauses) or {})
-        for key, left in (await self._fallback.pauses()).items():
+    async def pauses_left(self) -> Mapping[str, float]:
+        pauses = dict(await self._try_call(self._reading, self._store.pauses_left) or {})
+        for key, left in (await self._fallback.pauses_left()).items():
             pauses[key] = max(left, pauses.get(key, 0.0))
         return pauses
 

@@ -45,20 +45,20 @@ class MemoryStore:
         return RecordAndLease(self._record(key), self._lease(key))
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
+        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
     ) -> RecordAndLease:
         lease = self._lease(key)
-        if if_new and key in self._records:
+        if if_absent and key in self._records:
             return RecordAndLease(self._record(key), lease)
-        if lease is not None and longer:
+        if lease is not None and force:
             seconds = max(seconds, lease.left)
-        if lease is None or longer or lease.holder == holder:
+        if lease is None or force or lease.holder == holder:
             self._leases.put(key, (holder, self._clock() + seconds))
             if holder == PAUSE:
                 self._paused[key] = None
         return RecordAndLease(self._record(key), self._lease(key))
 
-    async def pauses(self) -> Mapping[str, float]:
+    async def pauses_left(self) -> Mapping[str, float]:
         pauses = {
             key: lease.left
             for key in self._paused

@@ -118,14 +118,14 @@ class RedisStore:
         return found
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
+        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
     ) -> RecordAndLease:
         """Claim as in ``Store``; a key of another program counts as the lease of ``holder``."""
         milliseconds = max(1, math.ceil(seconds * 1000))
 
         def claim(pipeline: Any) -> Any:
             names = self._key("lease", key), self._key("record", key)
-            arguments = holder, milliseconds, int(longer), _MAX_HOLDER, int(if_new)
+            arguments = holder, milliseconds, int(force), _MAX_HOLDER, int(if_absent)
             pipeline.execute_command("EVAL", _CLAIM, 2, *names, *arguments)
             self._queue_get_record(key, pipeline)
             if holder == PAUSE:
@@ -137,14 +137,14 @@ class RedisStore:
             name, left = (claimed, None) if isinstance(claimed, Exception) else claimed
             # Without a lease that can be used, each worker acts as if it held the lease.
             record, lease = self._record(key, data), self._lease(key, name, left)
-            if lease is None and (isinstance(claimed, Exception) or not if_new):
+            if lease is None and (isinstance(claimed, Exception) or not if_absent):
                 lease = Lease(holder, seconds)
             return RecordAndLease(record, lease)
 
         found: RecordAndLease = await self._claims.call(claim)
         return found
 
-    async def pauses(self) -> Mapping[str, float]:
+    async def pauses_left(self) -> Mapping[str, float]:
         def get(pipeline: Any) -> Any:
             pipeline.execute_command("EVAL", _PAUSES, 1, self._pauses)
             return read

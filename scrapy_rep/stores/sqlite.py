@@ -50,14 +50,14 @@ WHERE holder = '{PAUSE}' AND {_LEASE_IS_VALID}
 _CLAIM: Final = f"""
 INSERT INTO leases (origin, holder, taken, seconds)
 SELECT :origin, :holder, :now, :seconds
-WHERE NOT :if_new OR NOT EXISTS (SELECT 1 FROM records WHERE origin = :origin)
+WHERE NOT :if_absent OR NOT EXISTS (SELECT 1 FROM records WHERE origin = :origin)
 ON CONFLICT (origin) DO UPDATE
 SET holder = excluded.holder, taken = excluded.taken, seconds = CASE
-    WHEN :longer AND {_LEASE_IS_VALID}
+    WHEN :force AND {_LEASE_IS_VALID}
     THEN max(excluded.seconds, leases.taken + leases.seconds - excluded.taken)
     ELSE excluded.seconds
 END
-WHERE :longer OR NOT ({_LEASE_IS_VALID}) OR leases.holder = excluded.holder
+WHERE :force OR NOT ({_LEASE_IS_VALID}) OR leases.holder = excluded.holder
 """  # noqa: S608 - a constant
 _PUT: Final = """
 INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
@@ -140,19 +140,19 @@ class SQLiteStore:
         )
 
     async def claim(
-        self, key: str, holder: str, seconds: float, *, longer: bool = False, if_new: bool = False
+        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
     ) -> RecordAndLease:
         def claim(connection: sqlite3.Connection) -> RecordAndLease:
             values = {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds}
-            claimed = connection.execute(_CLAIM, {**values, "longer": longer, "if_new": if_new})
-            if if_new and not longer and claimed.rowcount > 0:
+            claimed = connection.execute(_CLAIM, {**values, "force": force, "if_absent": if_absent})
+            if if_absent and not force and claimed.rowcount > 0:
                 return RecordAndLease(None, Lease(holder, seconds))
             return self._record_and_lease(connection, key)
 
-        func: Callable[..., RecordAndLease] = _IfNew(key, claim) if if_new else claim
+        func: Callable[..., RecordAndLease] = _IfNew(key, claim) if if_absent else claim
         return await self._writer.call(func)
 
-    async def pauses(self) -> Mapping[str, float]:
+    async def pauses_left(self) -> Mapping[str, float]:
         def read(connection: sqlite3.Connection) -> dict[str, float]:
             rows = connection.execute(_PAUSES, {"now": self._clock()})
             return {key.decode("utf-8", "replace"): left for key, left in rows}

@@ -40,7 +40,7 @@ async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
     await ended(first, None, 3 * LONG)
     await ended(second, None, 2 * LONG)
     await ended(first, LONG, 0)
-    assert list(await second.pauses()) == [HOST]
+    assert list(await second.pauses_left()) == [HOST]
     assert is_about(await second.claim(HOST, LONG), PAUSE, 3 * LONG)
     assert await first.pause_until(HOST) is not None
     assert await first.pause_until("other.example") is None
@@ -55,7 +55,7 @@ async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
     store, (first, second) = workers
     assert await first.claim(HOST, 2 * LONG) is None
     await ended(first, LONG, pause * LONG)
-    assert list(await second.pauses()) == [HOST]
+    assert list(await second.pauses_left()) == [HOST]
     assert is_about(await second.claim(HOST, LONG), PAUSE, expected * LONG)
     await store.close()
 

@@ -201,7 +201,7 @@ def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp
     store = make_store(Options(store=uri).store_config)
 
     async def close():
-        await store.claim(key_of_host("127.0.0.1"), PAUSE, 2 * PATIENCE, longer=True)
+        await store.claim(key_of_host("127.0.0.1"), PAUSE, 2 * PATIENCE, force=True)
         await store.close()
 
     # There is an event loop in this thread already.

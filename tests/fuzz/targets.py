@@ -176,8 +176,8 @@ async def use(store):
     for call in (
         store.get(KEY),
         store.claim(KEY, "a", 1),
-        store.claim("host:a", PAUSE, 1, longer=True),
-        store.pauses(),
+        store.claim("host:a", PAUSE, 1, force=True),
+        store.pauses_left(),
         store.close(),
     ):
         with suppress(StoreError):

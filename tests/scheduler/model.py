@@ -312,7 +312,7 @@ class Model:
         self.claim("another", self.choose([1.0, 4.0]))
 
     def another_worker_pauses(self):
-        host, lease = self.claim(PAUSE, self.choose([3.0, 10.0]), longer=True)
+        host, lease = self.claim(PAUSE, self.choose([3.0, 10.0]), force=True)
         if lease.holder == PAUSE:
             self.pause(host, lease.left, late=LATE)
 

@@ -12,7 +12,7 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue, PickleLifoDiskQ
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
@@ -53,7 +53,7 @@ class Downloader:
         self.in_progress.discard(request)
 
 
-class Doors(Reason):
+class Doors(HoldReason):
     """The only reason to wait of an admission; ``open`` are the origins that need not, None: all."""
 
     def __init__(self, opened=None):

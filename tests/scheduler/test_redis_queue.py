@@ -13,7 +13,7 @@ from scrapy_rep import (
     RobotsAwareRedisQueue,
 )
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import requests_in_redis
@@ -192,7 +192,7 @@ class Lookup(Lookups):
         pass
 
 
-class Down(Reason):
+class Down(HoldReason):
     """An unreachable robots.txt."""
 
     defers = True

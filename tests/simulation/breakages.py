@@ -28,7 +28,7 @@ known, access, land, claim = (
 )
 come, end_pause = WaitingRequests._wake, BackOff.ended
 sent, ended = CrawlDelay.sent, CrawlDelay.ended
-hold, end, pauses = Admission.hold, Admission.ended, HostLeases.pauses
+hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
 
 
 def answers_are_used_for_ever(self, origin):
@@ -132,7 +132,7 @@ def pauses_are_not_read(self):
 
 
 async def nobody_knows_who_has_refused(self):
-    return {host: left for host, left in (await pauses(self)).items() if left}
+    return {host: left for host, left in (await pauses_left(self)).items() if left}
 
 
 def in_sql(name, statement, was, becomes):
@@ -143,12 +143,12 @@ def in_sql(name, statement, was, becomes):
 
 CLAIM, RELEASE = sqlite._CLAIM, sqlite._RELEASE
 BREAKAGES_OF_TURNS = {
-    "a lease is given to all": in_sql("_CLAIM", CLAIM, "WHERE :longer OR", "WHERE 1 OR"),
+    "a lease is given to all": in_sql("_CLAIM", CLAIM, "WHERE :force OR", "WHERE 1 OR"),
     "who has not the lease renews it": in_sql(
         "_CLAIM", CLAIM, "OR leases.holder =", "OR leases.holder !="
     ),
     "a pause becomes shorter": in_sql("_CLAIM", CLAIM, "THEN max(", "THEN min("),
-    "a pause replaces no lease": in_sql("_CLAIM", CLAIM, "WHERE :longer OR", "WHERE"),
+    "a pause replaces no lease": in_sql("_CLAIM", CLAIM, "WHERE :force OR", "WHERE"),
     "any lease is released": in_sql("_RELEASE", RELEASE, "holder = ?", "? IS NOT NULL"),
     **{
         broken.__name__.replace("_", " "): (owner, name, broken)
@@ -160,7 +160,7 @@ BREAKAGES_OF_TURNS = {
             (BackOff, "refused", who_is_refused_stays_the_probe),
             (BackOff, "ended", who_was_under_way_ends_the_pause),
             (BackOff, "read_pauses", pauses_are_not_read),
-            (HostLeases, "pauses", nobody_knows_who_has_refused),
+            (HostLeases, "pauses_left", nobody_knows_who_has_refused),
             (Admission, "ended", any_request_ends_the_lease),
             (Admission, "hold", what_begins_during_a_claim_is_not_seen),
         ]

@@ -150,8 +150,8 @@ class Reached:
         await self.busy()
         return found
 
-    async def pauses(self):
-        found, _ = await self.call("pauses")
+    async def pauses_left(self):
+        found, _ = await self.call("pauses_left")
         for key, left in found.items():
             if (host := host_of_key(key)) is not None:
                 self.worker.world.told(self.worker, host, left)

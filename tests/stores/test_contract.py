@@ -108,17 +108,17 @@ class Contract:
         assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
 
     async def test_a_claim_of_what_is_new_gives_the_record_or_the_lease(self, store):
-        first = await store.claim(ORIGIN, "a", 30, if_new=True)
+        first = await store.claim(ORIGIN, "a", 30, if_absent=True)
         assert (first.record, first.holder) == (None, "a")
-        assert held(await store.claim(ORIGIN, "b", 30, if_new=True)) == (None, "a")
+        assert held(await store.claim(ORIGIN, "b", 30, if_absent=True)) == (None, "a")
         await store.put(available(), "a")
-        assert await store.claim(ORIGIN, "b", 30, if_new=True) == (available(), None)
+        assert await store.claim(ORIGIN, "b", 30, if_absent=True) == (available(), None)
         assert held(await store.claim(ORIGIN, "b", 30)) == (available(), "b")
-        assert held(await store.claim(ORIGIN, "c", 30, if_new=True)) == (available(), "b")
+        assert held(await store.claim(ORIGIN, "c", 30, if_absent=True)) == (available(), "b")
 
     async def test_a_longer_claim_of_what_is_new_lasts_as_long_as_the_former(self, store):
         await store.claim(ORIGIN, "a", 60)
-        longer = (await store.claim(ORIGIN, "b", 5, longer=True, if_new=True)).lease
+        longer = (await store.claim(ORIGIN, "b", 5, force=True, if_absent=True)).lease
         assert longer.holder == "b"
         assert longer.left == pytest.approx(60, abs=5)
 
@@ -127,18 +127,18 @@ class Contract:
         new = [f"https://new-{number}.example" for number in range(600)]
         await asyncio.gather(*(store.put(available(origin=origin)) for origin in known))
         found = await asyncio.gather(
-            *(store.claim(origin, origin, 30, if_new=True) for origin in (*known, *new))
+            *(store.claim(origin, origin, 30, if_absent=True) for origin in (*known, *new))
         )
         assert found[:600] == [(available(origin=origin), None) for origin in known]
         assert [held(each) for each in found[600:]] == [(None, origin) for origin in new]
 
     async def test_leases_and_pauses_end_by_themselves(self, store):
-        for key, how in ((ORIGIN, {}), (OTHER, {"longer": True})):
+        for key, how in ((ORIGIN, {}), (OTHER, {"force": True})):
             assert (await store.claim(key, "a", 0.2, **how)).holder == "a"
-        await store.claim(HOST, PAUSE, 0.2, longer=True)
+        await store.claim(HOST, PAUSE, 0.2, force=True)
         await sleep(0.25)
-        assert dict(await store.pauses()) == {}
-        for key, how in ((ORIGIN, {}), (OTHER, {"longer": True}), (HOST, {})):
+        assert dict(await store.pauses_left()) == {}
+        for key, how in ((ORIGIN, {}), (OTHER, {"force": True}), (HOST, {})):
             assert (await store.get(key)).lease is None
             assert is_about((await store.claim(key, "b", LONG, **how)).lease, "b", LONG)
         await store.release(ORIGIN, "a")
@@ -198,50 +198,50 @@ class Contract:
         self, store, holder, seconds, expected
     ):
         await store.claim(HOST, "a", 2 * LONG)
-        claim = await store.claim(HOST, holder, seconds, longer=True)
+        claim = await store.claim(HOST, holder, seconds, force=True)
         assert is_about(claim.lease, *expected)
         assert is_about((await store.get(HOST)).lease, *expected)
 
     async def test_who_has_lost_a_lease_neither_renews_nor_ends_it(self, store):
         await store.claim(HOST, "a", LONG)
-        await store.claim(HOST, PAUSE, 2 * LONG, longer=True)
+        await store.claim(HOST, PAUSE, 2 * LONG, force=True)
         assert is_about((await store.claim(HOST, "a", 3 * LONG)).lease, PAUSE, 2 * LONG)
         await store.release(HOST, "a")
         assert is_about((await store.get(HOST)).lease, PAUSE, 2 * LONG)
 
     async def test_all_pauses_are_known_and_no_other_lease(self, opened, store):
-        assert dict(await store.pauses()) == {}
+        assert dict(await store.pauses_left()) == {}
         await store.claim(ORIGIN, "a", LONG)
         await store.claim(HOST, "a", LONG)
-        assert dict(await store.pauses()) == {}
+        assert dict(await store.pauses_left()) == {}
         hosts = {f"site-{n}.example": (n + 2) * LONG for n in range(300)}
         claims = await asyncio.gather(
-            *(store.claim(key_of_host(h), PAUSE, s, longer=True) for h, s in hosts.items())
+            *(store.claim(key_of_host(h), PAUSE, s, force=True) for h, s in hosts.items())
         )
         assert {claim.holder for claim in claims} == {PAUSE}
         other = opened() if self.persistent else store
-        pauses = await other.pauses()
+        pauses = await other.pauses_left()
         assert {host_of_key(key) for key in pauses} == set(hosts)
         for host, seconds in hosts.items():
             assert seconds - PATIENCE < pauses[key_of_host(host)] < seconds + 1
         assert (await other.claim(key_of_host("site-0.example"), "a", LONG)).holder == PAUSE
 
     async def test_a_pause_that_was_released_is_none(self, store):
-        await store.claim(HOST, PAUSE, LONG, longer=True)
-        await store.claim(OTHER, PAUSE, LONG, longer=True)
+        await store.claim(HOST, PAUSE, LONG, force=True)
+        await store.claim(OTHER, PAUSE, LONG, force=True)
         await store.release(HOST, PAUSE)
-        assert list(await store.pauses()) == [OTHER]
+        assert list(await store.pauses_left()) == [OTHER]
         assert (await store.claim(HOST, "a", LONG)).holder == "a"
 
     async def test_of_pauses_that_begin_at_once_the_longest_holds(self, opened):
         stores = [opened() for _ in range(4)] if self.persistent else [opened()] * 4
         pauses = [(store, n * LONG) for store in stores for n in (2, 5, 3, 1)]
         await asyncio.gather(
-            *(store.claim(HOST, PAUSE, seconds, longer=True) for store, seconds in pauses)
+            *(store.claim(HOST, PAUSE, seconds, force=True) for store, seconds in pauses)
         )
         for store in stores:
             assert is_about((await store.get(HOST)).lease, PAUSE, 5 * LONG)
-            ((key, left),) = (await store.pauses()).items()
+            ((key, left),) = (await store.pauses_left()).items()
             assert key == HOST
             assert 5 * LONG - PATIENCE < left < 5 * LONG + 1
 
@@ -290,7 +290,7 @@ class PersistentContract(Contract):
         assert held(await store.get(ORIGIN)) == (available(), "a")
         assert await store.get(OTHER) == (unavailable(OTHER), None)
         assert is_about((await store.get(HOST)).lease, PAUSE, LONG)
-        assert list(await store.pauses()) == [HOST]
+        assert list(await store.pauses_left()) == [HOST]
 
     @pytest.mark.parametrize(
         "change",
@@ -449,8 +449,8 @@ class TestRedis(PersistentContract):
         store = opened()
         await store.put(available())
         for _ in range(2):
-            assert dict(await store.pauses()) == {}
-            claim = await store.claim(HOST, PAUSE, LONG, longer=True)
+            assert dict(await store.pauses_left()) == {}
+            claim = await store.claim(HOST, PAUSE, LONG, force=True)
             assert is_about(claim.lease, PAUSE, LONG)
         # A worker that asks for the lease is told of the pause all the same.
         assert is_about((await store.claim(HOST, "a", LONG)).lease, PAUSE, LONG)
@@ -458,17 +458,17 @@ class TestRedis(PersistentContract):
         assert self.keys_not_ours(caplog) == ["[rs]?*:pauses"]
 
     async def test_pauses_that_are_lost_hold_for_who_asks_for_the_lease(self, store):
-        await store.claim(HOST, PAUSE, LONG, longer=True)
+        await store.claim(HOST, PAUSE, LONG, force=True)
         self.client.delete("[rs]?*:pauses")
-        assert dict(await store.pauses()) == {}
+        assert dict(await store.pauses_left()) == {}
         assert (await store.claim(HOST, "a", LONG)).holder == PAUSE
         # Whoever pauses the host again tells all.
-        await store.claim(HOST, PAUSE, LONG / 2, longer=True)
-        assert list(await store.pauses()) == [HOST]
+        await store.claim(HOST, PAUSE, LONG / 2, force=True)
+        assert list(await store.pauses_left()) == [HOST]
 
     async def test_nothing_is_kept_for_longer_than_it_holds(self, store):
-        await store.claim(HOST, PAUSE, LONG, longer=True)
-        await store.claim(OTHER, PAUSE, 2 * LONG, longer=True)
+        await store.claim(HOST, PAUSE, LONG, force=True)
+        await store.claim(OTHER, PAUSE, 2 * LONG, force=True)
         await store.claim(ORIGIN, "a", LONG)
         await store.put(available())
         ends = {key: self.client.pttl(key) for key in self.client.keys("[[]rs*")}
@@ -477,20 +477,20 @@ class TestRedis(PersistentContract):
         assert 2 * LONG - PATIENCE < ends[b"[rs]?*:pauses"] / 1000 <= 2 * LONG
 
     async def test_pauses_that_have_ended_are_removed_when_another_begins(self, store):
-        await store.claim(HOST, PAUSE, 0.01, longer=True)
-        await store.claim(ORIGIN, PAUSE, LONG, longer=True)
+        await store.claim(HOST, PAUSE, 0.01, force=True)
+        await store.claim(ORIGIN, PAUSE, LONG, force=True)
         await sleep(0.05)
-        await store.claim(OTHER, PAUSE, LONG, longer=True)
+        await store.claim(OTHER, PAUSE, LONG, force=True)
         kept = self.client.zrange("[rs]?*:pauses", 0, -1)
         assert sorted(kept) == sorted([ORIGIN.encode(), OTHER.encode()])
 
-    @pytest.mark.parametrize("longer", [False, True])
-    async def test_a_lease_without_an_end_is_none(self, opened, longer):
+    @pytest.mark.parametrize("force", [False, True])
+    async def test_a_lease_without_an_end_is_none(self, opened, force):
         key = f"[rs]?*:lease:{{{HOST}}}"
         self.client.set(key, "of another program")
         store = opened()
         assert (await store.get(HOST)).lease is None
-        claim = await store.claim(HOST, "a", LONG, longer=longer)
+        claim = await store.claim(HOST, "a", LONG, force=force)
         assert is_about(claim.lease, "a", LONG)
         assert 0 < self.client.pttl(key) <= LONG * 1000
 

@@ -65,16 +65,16 @@ async def test_the_leases_of_the_store_count_again_when_it_is_back(disk):
 
 
 async def test_pauses_of_the_store_and_of_this_process_hold_together(disk):
-    await disk.store.claim("stored", PAUSE, 2 * LONG, longer=True)
-    await disk.store.claim("longer here", PAUSE, LONG, longer=True)
-    await disk.store.claim("longer there", PAUSE, 5 * LONG, longer=True)
+    await disk.store.claim("stored", PAUSE, 2 * LONG, force=True)
+    await disk.store.claim("longer here", PAUSE, LONG, force=True)
+    await disk.store.claim("longer there", PAUSE, 5 * LONG, force=True)
     disk.remove()
-    assert dict(await disk.other.pauses()) == {}
+    assert dict(await disk.other.pauses_left()) == {}
     for key, seconds in (("mine", LONG), ("longer here", 4 * LONG), ("longer there", LONG)):
-        assert (await disk.other.claim(key, PAUSE, seconds, longer=True)).holder == PAUSE
-    assert set(await disk.other.pauses()) == {"mine", "longer here", "longer there"}
+        assert (await disk.other.claim(key, PAUSE, seconds, force=True)).holder == PAUSE
+    assert set(await disk.other.pauses_left()) == {"mine", "longer here", "longer there"}
     disk.mount()
-    pauses = await disk.other.pauses()
+    pauses = await disk.other.pauses_left()
     hours = {key: round((left + PATIENCE) / LONG) for key, left in pauses.items()}
     assert hours == {"stored": 2, "mine": 1, "longer here": 4, "longer there": 5}
     await disk.close()
@@ -106,13 +106,13 @@ async def test_records_that_were_kept_are_written_when_the_store_is_back(disk):
 
 async def test_what_can_be_read_is_read_while_nothing_can_be_written(disk):
     await disk.store.put(available())
-    await disk.store.claim(OTHER, PAUSE, 2 * LONG, longer=True)
+    await disk.store.claim(OTHER, PAUSE, 2 * LONG, force=True)
     with closing(sqlite3.connect(disk.path, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         claim = await disk.store.claim(ORIGIN, "a", LONG)
         assert claim.record == available()
         assert is_about(claim.lease, "a", LONG)
-        assert (await disk.store.claim(HOST, PAUSE, LONG, longer=True)).holder == PAUSE
-        assert set(await disk.store.pauses()) == {HOST, OTHER}
+        assert (await disk.store.claim(HOST, PAUSE, LONG, force=True)).holder == PAUSE
+        assert set(await disk.store.pauses_left()) == {HOST, OTHER}
     disk.now += 60
     await disk.close()

@@ -102,7 +102,7 @@ async def test_pauses_that_cant_be_read_are_none(path):
         "UPDATE leases SET origin = CAST(X'ff' AS TEXT) WHERE origin = 'c'",
     )
     store = sqlite(path)
-    assert sorted(await store.pauses()) == ["d", "\ufffd"]
+    assert sorted(await store.pauses_left()) == ["d", "\ufffd"]
     await store.close()
 
 
@@ -389,7 +389,7 @@ async def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
     await store.claim(OTHER, PAUSE, 30)
     now = 1_000.0
     assert (await store.get(ORIGIN)).holder is None
-    assert dict(await store.pauses()) == {}
+    assert dict(await store.pauses_left()) == {}
     assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
     await store.close()
 
