@@ -28,7 +28,7 @@ from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import Source
-from scrapy_rep.admission.unreachable import Unreachable
+from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.downloadermiddlewares.actions import ACTIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, Evidence, outcome_of
@@ -217,7 +217,7 @@ class Holds(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = [("reason", "decided in", "requests wait until")]
-        for reason in (BackOff, CrawlDelay, Lookups, Unreachable):
+        for reason in (BackOff, CrawlDelay, Lookups, Deferral):
             module = reason.__module__.removeprefix("scrapy_rep.").replace(".", "/")
             rows.append((reason.text, f"{module}.py", reason.end))
         return [table_of(rows)]

@@ -4,8 +4,6 @@ Before a request leaves, whoever has it calls ``admit``: the queue, and the midd
 that come from elsewhere. The result is None, or a ``Hold``: the reason to wait, and a time. Then
 ``admit`` is called again at this time, or when the admission calls ``hold_changed``. When a request
 is handed to its download handler, the wire calls ``admit_to_wire``.
-
-To add a reason, write its class in a module of its own, and add it to ``Admission.reasons``.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Grant
-from scrapy_rep.admission.unreachable import Idle, Unreachable
+from scrapy_rep.admission.unreachable import Deferral, Idle
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
@@ -42,7 +40,7 @@ from scrapy_rep.utils.scrapy_internals import wake_engine
 
 
 class _Leased(HoldReason):
-    """Another worker sends a request to the host."""
+    """Another worker sends a request to the host. Only named in a hold, never asked."""
 
     text = "another worker sends a request to the site"
     of_host = True
@@ -65,6 +63,7 @@ class Admission:
         clock: Clock,
         leases: HostLeases,
     ) -> None:
+        """Let ``cache`` read the terms in robots.txt, and tell when it has room for a lookup."""
         self._crawler = crawler
         self._cache = cache
         self.decider: Decider = decider
@@ -76,13 +75,13 @@ class Admission:
         self._waiting_origins: dict[str, dict[Origin, None]] = {}
         """The origins of hosts whose requests wait for a reason that concerns the host."""
         self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
-        self.unreachable: Unreachable = Unreachable(crawler, options, clock, self.queues)
+        self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
         self.back_off: BackOff = BackOff(crawler, options, leases, clock, self._notify_host)
         reasons = [
             self.back_off,
             CrawlDelay(crawler, options, clock, self._notify_host),
             self.lookups,
-            self.unreachable,
+            self.deferral,
         ]
         self.reasons: list[HoldReason] = [self.lookups] if options.dry_run else reasons
         """The reasons why requests wait, in the order in which they are asked."""
@@ -97,7 +96,6 @@ class Admission:
         """The request to each host that was sent with its lease last, and has not ended."""
         self.asks_for_all: bool = any(reason.for_all for reason in reasons)
         """Whether ``admit_to_wire`` must be called for every request."""
-        self.look_up: Callable[[], None] = self.lookups.begin
         self.idle: Idle = Idle(crawler, clock, self.queues)
         cache.limit.on_room = self._start_lookups
 
@@ -121,8 +119,8 @@ class Admission:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 
         ``head`` returns that request, or raises LookupError if it can't be read. ``entry`` is the
-        entry of ``origin``, if the caller knows it. If a ``Hold`` is returned, what ends the wait
-        has been started.
+        entry of ``origin``, if the caller knows it. If the request waits for a lookup, that is
+        pending: the caller calls ``lookups.begin``. Raises ValueError as ``Ask.decision`` does.
         """
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
@@ -142,10 +140,7 @@ class Admission:
         return hold
 
     def _is_free(self, entry: Entry) -> bool:
-        """Return whether no reason holds requests to the origin of ``entry``, or counts them.
-
-        This is the answer for most requests, which saves the time to ask each reason.
-        """
+        """Return whether no reason need be asked about the origin of ``entry``: true for most."""
         return not (
             self.paused_hosts
             or self.asks_for_all
@@ -156,7 +151,7 @@ class Admission:
         )
 
     def terms(self, decision: Decision) -> dict[str, Any] | None:
-        """Return what each reason asks of an allowed request, or None; report a new delay."""
+        """Return what each reason asks of an allowed request, or None; log and send a new delay."""
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return None
@@ -169,16 +164,14 @@ class Admission:
         return found or None
 
     def _terms_in(self, robots: RobotsTxt, tokens: Tokens) -> dict[str, Any]:
+        """Return what ``robots`` asks for, by the keys of the reasons; settings don't limit it."""
         read = {reason.key: reason.read(robots, tokens) for reason in self._with_terms}
         return {key: asked for key, asked in read.items() if asked is not None}
 
     # Whether a request may be sent.
 
     def origin_to_ask(self, request: Request, grant: Grant) -> Origin | None:
-        """Return the origin of ``request``, which is about to be sent, if a reason may hold it.
-
-        None if no reason can, so that ``admit_to_wire`` need not be called.
-        """
+        """Return the origin of ``request`` for ``admit_to_wire``; None if no reason can hold it."""
         if grant.terms:
             return origin_of(request.url)
         is_paused = bool(self.paused_hosts) and host_of(request) in self.paused_hosts
@@ -192,7 +185,8 @@ class Admission:
     ) -> Hold | None:
         """Return why ``request`` may not be sent now; None if it must be sent at once.
 
-        If a reason asks for that, it has the lease of its host then. ``terms`` are on its ticket.
+        It then has the lease of its host, if a reason needs that, and ``ended`` must be called when
+        it has ended. ``terms`` are those on its ticket.
         """
         entry = self._cache.known_entry(origin)
         ask = Ask(origin, lambda: request, entry, self.decider, self.terms, on_wire=True)
@@ -215,18 +209,22 @@ class Admission:
         return hold
 
     async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
-        """Claim the lease of the host; if it is refused, tell the reasons, and return a hold."""
+        """Claim the lease of the host; without it, also if cancelled, tell that nothing is sent."""
         lease: Lease | None = _NOT_CLAIMED
         try:
             lease = await self._leases.claim(ask.host, seconds)
         finally:
             if lease is not None:
                 for reason in self.reasons:
-                    reason.refused(ask, lease.left, paused=lease.holder == PAUSE)
+                    reason.not_sent(ask, lease.left, paused=lease.holder == PAUSE)
         return None if lease is None else Hold(_LEASED, self._clock.monotonic() + lease.left)
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
-        """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error."""
+        """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
+
+        Only a request with the lease of its host counts, and any response with 429 or 503. The
+        store is told in the background.
+        """
         may_refuse = response is not None and response.status in REFUSALS
         if not self._leased and not may_refuse:
             return
@@ -258,7 +256,7 @@ class Admission:
     # What the middleware calls.
 
     def pause_of(self, origin: Origin, request: Request) -> Hold | None:
-        """Return the hold of a host that has a pause, in which no robots.txt is fetched either."""
+        """Return the hold of ``request`` if its host has a pause: robots.txt isn't fetched then."""
         if origin.host not in self.paused_hosts:
             return None
         hold = self.back_off.hold(Ask(origin, lambda: request, None, self.decider, self.terms))
@@ -269,7 +267,7 @@ class Admission:
     def look_up_later(self, origin: Origin, request: Request) -> None:
         """Add a lookup of ``origin`` for ``request``, which begins when there is room.
 
-        Not in a pause: ``request`` comes again.
+        In a pause of the host nothing is added, as ``request`` comes again after it.
         """
         if self.pause_of(origin, request) is None:
             self.lookups.add(origin, request)
@@ -280,7 +278,8 @@ class Admission:
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.
 
-        The end of the wait is in seconds since the epoch; None if it is not known.
+        The end of the wait is in seconds since the epoch; None if it is not known. An origin comes
+        once for each of its download slots and queues.
         """
         offset = self._clock.time() - self._clock.monotonic()
         for queue in self.queues:

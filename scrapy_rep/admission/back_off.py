@@ -77,6 +77,7 @@ class PausedHost:
     since: float
     """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
     paused_at: float
+    """Begin of the last pause."""
     until: float = 0.0
     """End of the pause; the first request sent after it is the probe."""
     last_pause: float = 0.0
@@ -157,7 +158,7 @@ class BackOff(HoldReason):
         paused.probe = ask.head()
         return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
 
-    def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
+    def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Adopt the pause; if the request is the probe, let a later one be the probe."""
         if paused and self._is_active:
             self._adopt_pause(ask.host, left)
@@ -171,7 +172,10 @@ class BackOff(HoldReason):
     def ended(
         self, host: str, request: Request, sent_at: float, response: Response | None
     ) -> float:
-        """Return the seconds of a pause that begins, or is extended; else 0. An answer ends it."""
+        """Begin, extend or end the pause of ``host``; return its seconds if it begins or is longer.
+
+        If ``request`` is refused that was sent before the pause, its next retry doesn't count.
+        """
         paused = self.hosts.get(host)
         if response is None or not _is_of_site(response, request):
             if paused is None or paused.probe is not request:
@@ -209,7 +213,10 @@ class BackOff(HoldReason):
         return self._pause_for(host, paused, seconds)
 
     def read_pauses(self) -> Awaitable[None] | None:
-        """Read the pauses in the store; return None if a request need not wait for that."""
+        """Begin to read the pauses in the store, unless they were read just now.
+
+        Return None, or what a request awaits before it is sent. That raises no error of the store.
+        """
         if not self._is_active:
             return None
         now = self._clock.monotonic()
@@ -246,11 +253,11 @@ class BackOff(HoldReason):
     def _adopt_pause(self, host: str, left: float) -> None:
         """Let the pause of ``host`` end in ``left`` seconds, unless it ends later already."""
         paused = self.hosts.get(host) or self._add_host(host)
-        until = self._clock.monotonic() + left
-        if until > paused.until + _CLOCK_SLACK:
-            self._pause_until(host, paused, until)
+        if self._clock.monotonic() + left > paused.until + _CLOCK_SLACK:
+            self._pause_for(host, paused, left)
 
     def is_dropping(self, host: str) -> bool:
+        """Return whether requests to ``host`` are dropped, until the end of its pause."""
         paused = self.hosts.get(host) if self.hosts else None
         if paused is None or not paused.given_up:
             return False
@@ -276,14 +283,17 @@ class BackOff(HoldReason):
         return self.hosts.put(host, PausedHost(now, now))
 
     def _next_pause(self, paused: PausedHost, asked: float | None) -> float:
-        """Return the seconds of a pause: ``asked``, or else twice the last one, and store that."""
+        """Return the seconds of a pause: ``asked``, or else twice the last one, with jitter.
+
+        They are at most REP_BACK_OFF_MAX. Without ``asked``, the next pause is twice as long again.
+        """
         if not asked:
             paused.last_pause = min(2 * paused.last_pause or _FIRST_PAUSE, self._max)
             asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         return min(asked, self._max)
 
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
-        """Count and log a pause, and send its signal."""
+        """Count and log a pause, at INFO only the first of a host, and send its signal."""
         origin = origin_of(request.url)
         stats.count(self._crawler, stats.BACK_OFF)
         self._logger.log(
@@ -296,12 +306,12 @@ class BackOff(HoldReason):
         self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def _pause_for(self, host: str, paused: PausedHost, seconds: float) -> float:
-        self._pause_until(host, paused, self._clock.monotonic() + seconds)
-        return seconds
+        """Let a pause end in ``seconds``, which are returned; give the host up if that is too late.
 
-    def _pause_until(self, host: str, paused: PausedHost, until: float) -> None:
-        """Set the end of a pause, without a probe; give the host up if that is too late."""
+        It has no probe then, and the listener is called.
+        """
         now = self._clock.monotonic()
+        until = now + seconds
         if now >= paused.until:
             paused.paused_at = now
         if now > paused.until + self._timeout:  # else a request may have waited since then
@@ -315,6 +325,7 @@ class BackOff(HoldReason):
                 ascii(host)[1:-1],
             )
         self._listener(host)
+        return seconds
 
 
 def _is_of_site(response: Response, request: Request) -> bool:

@@ -45,7 +45,7 @@ _LONG: Final = 30.0
 
 
 class DelayLimits:
-    """The delays of sites, within the limits of the settings."""
+    """The delays of sites, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX, in seconds."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
         self.min: float = options.crawl_delay_min
@@ -60,6 +60,7 @@ class DelayLimits:
         redirect to another host."""
 
     def seconds(self, origin: Origin, delay: Delay | None) -> float:
+        """Return the delay that the crawl keeps; 0 for a host with a delay in DOWNLOAD_SLOTS."""
         if origin.host in self.hosts_with_own_delay:
             return 0.0
         return max(self.min, min(0.0 if delay is None else delay.seconds, self.max))
@@ -86,7 +87,7 @@ def _delay_of(ask: Ask) -> float:
 
 
 def _longest_wait(ask: Ask) -> float:
-    """Return the seconds until the next request may be sent, if this one gets no response."""
+    """Return the seconds until the next may be sent if this one gets no response; 0: no delay."""
     delay = _delay_of(ask)
     return max(delay, _LATEST) + delay if delay else 0.0
 
@@ -137,13 +138,14 @@ class CrawlDelay(HoldReason):
         return delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
 
     def term(self, origin: Origin, asked: Any) -> float:
-        """Return the delay in seconds; report it, if it is new for ``origin``."""
+        """Return the delay in seconds; count, log and announce it, if it is new for ``origin``."""
         if asked is not None and self._limits.max and self._logged.get(origin) != asked.seconds:
             self._logged.put(origin, asked.seconds)
             self._report_delay(origin, asked)
         return self._limits.seconds(origin, asked)
 
     def hold(self, ask: Ask) -> Hold | None:
+        """Hold a request with a delay, or whose robots.txt has expired, until that is over."""
         host = self._hosts.get(ask.host)
         if host is None or (ask.on_wire and host.last is ask.head()):
             return None
@@ -164,13 +166,14 @@ class CrawlDelay(HoldReason):
             host.next_to_leave = self._clock.monotonic() + pace
 
     def sent(self, ask: Ask) -> float:
+        """Make the request the last of its host; return the longest wait after it, 0 for none."""
         if seconds := _longest_wait(ask):
             host = self._update_host(ask)
             host.last = ask.head()
             host.next_to_send = self._clock.monotonic() + seconds
         return seconds
 
-    def refused(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
+    def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
         host = self._hosts.get(ask.host)
         if host is not None and host.last is ask.head():
             # A lease that lasts longer is that of a probe, and ends with its response.

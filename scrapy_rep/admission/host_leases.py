@@ -45,11 +45,11 @@ class HostLeases:
         """Claims of hosts that wait until these calls are made."""
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
-        """Claim the lease of ``host``; return None if this worker has it now, else the lease.
+        """Claim the lease of ``host``; return None if this worker has it now, else that of another.
 
-        It lasts for ``seconds`` from when the store has given it. If the answer came so late that
-        less than half of them are left, it is claimed once more. If the store fails, the error is
-        logged, and the worker acts as if it had the lease.
+        It waits until what ``ended`` and ``answered`` note is stored. The lease lasts for
+        ``seconds`` from when the store has given it. If the answer came so late that less than half
+        of them are left, it is claimed once more.
         """
         while host in self._calls:  # the end of the last lease must not end this one
             ended: Promise[None] = Promise()
@@ -78,9 +78,9 @@ class HostLeases:
         long as the lease if that is longer; the host is marked as refusing. Done in the background.
         """
         if lease is not None or pause:
-            self._queue_call(host, partial(self._ended, host, lease, pause))
+            self._queue_call(host, partial(self._end_lease, host, lease, pause))
 
-    async def _ended(self, host: str, lease: float | None, pause: float) -> None:
+    async def _end_lease(self, host: str, lease: float | None, pause: float) -> None:
         key = key_of_host(host)
         # A pause lasts at least as long as the lease that it replaces. That of this worker may be
         # for a probe that is under way, and is shortened first.
@@ -131,6 +131,3 @@ class HostLeases:
         if lease is None or lease.holder != PAUSE:
             return None
         return self._clock.time() + lease.left
-
-    async def finish(self) -> None:
-        await self.background.finish()

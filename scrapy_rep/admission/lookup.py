@@ -93,7 +93,10 @@ class Lookups(HoldReason):
         self.results.pop(ask.origin, None)  # it is used once
 
     def result(self, origin: Origin, now: float) -> Entry | None:
-        """Return a result that the cache doesn't have, if there is one that is valid at ``now``."""
+        """Return a result that the cache doesn't have; None if there is none, or only an error.
+
+        One that is not valid at ``now`` is removed, so that the origin is looked up again.
+        """
         entry = self.results.get(origin)
         if entry is None or entry.is_valid(now):
             return entry
@@ -101,7 +104,7 @@ class Lookups(HoldReason):
         return None
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
-        """Add a pending lookup of ``origin``, unless one is pending or under way.
+        """Add a pending lookup of ``origin``, unless one is pending or under way. It is not begun.
 
         ``request`` must be given if no queue has a request that waits for the origin.
         """
@@ -110,7 +113,10 @@ class Lookups(HoldReason):
             self._pending.append((origin, request))
 
     def begin(self) -> None:
-        """Begin as many pending lookups as there is room for."""
+        """Begin as many pending lookups as there is room for; none while the engine is paused.
+
+        If no request waits for an origin any more, ``ended`` is called for it at once.
+        """
         engine = self._crawler.engine
         if self._is_beginning or engine is None or engine.paused:
             return
@@ -127,7 +133,7 @@ class Lookups(HoldReason):
                         self._decider.start_lookup(request, done)
                         continue
                 except Exception as error:  # noqa: BLE001 - logged
-                    self._store_error(origin, error)
+                    self._log_and_keep_error(origin, error)
                 self._unfinished.discard(origin)
                 self._ended(origin)
         finally:
@@ -145,7 +151,7 @@ class Lookups(HoldReason):
         if self._cache.closing:
             return
         if entry is None:
-            self._store_error(origin, error)
+            self._log_and_keep_error(origin, error)
         elif self._cache.known_entry(origin) is None or self._decider.lacks_tdmrep(
             origin, lambda: request
         ):
@@ -153,9 +159,9 @@ class Lookups(HoldReason):
         self._ended(origin)
         self.begin()
 
-    def _store_error(self, origin: Origin, error: Exception) -> None:
+    def _log_and_keep_error(self, origin: Origin, error: Exception) -> None:
         # The request leaves; the middleware gets the same error, and drops the request.
-        log_error(self._crawler, origin, error)
+        log_lookup_error(self._crawler, origin, error)
         self.results[origin] = None
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
@@ -169,7 +175,7 @@ class Lookups(HoldReason):
         self._failed_routes.put(origin, {route} if route in routes else {*routes, route})
 
 
-def log_error(crawler: Crawler, origin: Origin, error: Exception) -> None:
+def log_lookup_error(crawler: Crawler, origin: Origin, error: Exception) -> None:
     """Log the error of a lookup, unless it has ended because the crawl closes."""
     if not isinstance(error, CrawlClosingError):
         LimitedLogger(__name__, crawler).error(

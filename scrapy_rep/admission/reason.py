@@ -76,7 +76,8 @@ class HoldReason:
     """Base class: a reason why requests have to wait.
 
     ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is
-    called. When it is about to be sent, ``hold`` is called once more, then ``sent`` and ``ended``.
+    called. When it is about to be sent, ``hold`` is called once more, then ``sent``, and then
+    ``ended``, or ``not_sent`` if another worker has the lease of the host.
     """
 
     text: ClassVar[str] = ""
@@ -125,10 +126,11 @@ class HoldReason:
         """
         return 0.0
 
-    def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
+    def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Note that the request is not sent: another worker has the lease for ``left`` seconds.
 
-        ``paused`` is true if that worker has begun a pause of the host.
+        ``paused`` is true if that worker has begun a pause of the host. A request that is cancelled
+        while the lease is claimed counts as not sent, too, with 0 seconds.
         """
 
     def ended(
@@ -140,8 +142,7 @@ class HoldReason:
     ) -> float:
         """Note that a request ended, which was sent at ``sent_at``; None: without a response.
 
-        Only called for a request that had the lease of its host, and for one that was refused.
-
+        Only called for a request that had the lease of its host, or got a response with 429 or 503.
         Return the seconds after that in which no worker may send another to its host.
         """
         return 0.0

@@ -37,7 +37,7 @@ If it adds requests of unreachable origins, it would be called without end."""
 _MAX_NAMED: Final = 3
 
 
-class Unreachable(HoldReason):
+class Deferral(HoldReason):
     """Holds requests of origins whose robots.txt is unreachable, until its next try."""
 
     text = "robots.txt is unreachable"
@@ -95,7 +95,8 @@ class Unreachable(HoldReason):
 class Idle:
     """Keeps a crawl open that has only deferred requests, though the spider counts as idle.
 
-    The queues are empty for Scrapy then. ``spider_idle`` is sent if only robots.txt is fetched.
+    Queues ask it whether they count as empty. It raises DontCloseSpider at ``spider_idle``, which
+    it also sends while only robots.txt is fetched.
     """
 
     def __init__(self, crawler: Crawler, clock: Clock, queues: Sequence[Queue]) -> None:
@@ -111,7 +112,7 @@ class Idle:
         crawler.signals.connect(self._scheduler_empty, signals.scheduler_empty)
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return the results of ``Queue.count_deferred`` of all queues together."""
+        """Return what ``Queue.count_deferred`` does, for all queues together."""
         counts = [queue.count_deferred() for queue in self._queues]
         return sum(number for number, _ in counts), all(only for _, only in counts)
 

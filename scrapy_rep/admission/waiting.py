@@ -62,7 +62,6 @@ class Waiting(Generic[K]):
         self._set_timer()
 
     def discard(self, key: K) -> None:
-        """Remove ``key``; no effect if it doesn't wait."""
         if key not in self._holds:
             return
         origin, _ = self._holds.pop(key)

@@ -133,7 +133,7 @@ class CrawlParts:
             self._crawler,
             self._options,
             self.decider,
-            can_defer=not self.admission.unreachable.cannot_defer,
+            can_defer=not self.admission.deferral.cannot_defer,
             has_wire=self._wire.is_installed,
         )
         self.override_log.log_expired()
@@ -166,7 +166,7 @@ class CrawlParts:
 
     async def _finish(self) -> None:
         await self.cache.finish()
-        await self._leases.finish()
+        await self._leases.background.finish()
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller

@@ -211,7 +211,7 @@ class DryRun:
         outage = None if verdict.allowed else verdict.outage
         return (
             outage is not None
-            and self._admission.unreachable.would_defer(source, request, entry)
+            and self._admission.deferral.would_defer(source, request, entry)
             and time() - outage.since < self._admission.defer_timeout
         )
 

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.admission.lookup import log_error
+from scrapy_rep.admission.lookup import log_lookup_error
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import SCHEMES, Decider
@@ -120,7 +120,7 @@ class Subresources:
 
         def done(entry: Entry | None, error: Exception) -> None:
             if entry is None:
-                log_error(self._crawler, origin, error)
+                log_lookup_error(self._crawler, origin, error)
 
         if self._cache.limit.has_room and not self._cache.closing:
             self._decider.start_lookup(request, done)

@@ -171,7 +171,7 @@ class RobotsTxtMiddleware:
         if not verdict.allowed:
             is_deferred = (
                 verdict.reason is Reason.UNREACHABLE
-                and self.admission.unreachable.is_deferred(note.source, request, decision.entry)
+                and self.admission.deferral.is_deferred(note.source, request, decision.entry)
             )
             return Situation.DEFERRED if is_deferred else Situation.FORBIDDEN
         host = "" if decision.origin is None else decision.origin.host

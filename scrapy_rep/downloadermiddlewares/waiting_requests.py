@@ -75,9 +75,9 @@ class WaitingRequests:
         stats.count(self._crawler, stats.WAITED)
         with self._counted(1):
             if decision.verdict and decision.entry and decision.origin:
-                unreachable = self._admission.unreachable
-                until = unreachable.next_try(decision.entry)
-                await self._wait(decision.origin, Hold(unreachable, until))
+                deferral = self._admission.deferral
+                until = deferral.next_try(decision.entry)
+                await self._wait(decision.origin, Hold(deferral, until))
             if (origin := decision.origin) is not None and not on_wire:
                 while (hold := self._admission.pause_of(origin, request)) is not None:
                     await self._wait(origin, hold)

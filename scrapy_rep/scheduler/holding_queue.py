@@ -31,7 +31,8 @@ K = TypeVar("K", bound=Hashable)
 class HoldingQueue(Queue, Generic[K]):
     """Base class: a queue whose keys wait, which are lanes, or origins in Redis.
 
-    If the crawl doesn't obey robots.txt, there is no admission, and nothing waits.
+    It attaches itself to the admission. If the crawl doesn't obey robots.txt, there is none, and
+    nothing waits.
     """
 
     def __init__(self, crawler: Crawler, clock: Clock) -> None:
@@ -73,7 +74,7 @@ class HoldingQueue(Queue, Generic[K]):
             return self._admission.decider.origin_governing(request)
         except Exception as error:  # noqa: BLE001 - the middleware gets it, and drops the request
             what = "Error while asking what governs %s"
-            log_error(self._crawler, error, what, printable_request(request))
+            log_queue_error(self._crawler, error, what, printable_request(request))
             return None
 
     def _hold(self, origin: Origin | None, head: Callable[[], Request]) -> Hold | None:
@@ -87,6 +88,7 @@ class HoldingQueue(Queue, Generic[K]):
             self._admission.idle.request_pushed()
 
     def _request_leaves(self, request: Request, source: Source) -> Request:
+        """Return ``request``, with ``source`` in its meta, unless there is no admission."""
         if self._admission is not None:
             self._admission.idle.request_popped()
             store_source(request, source)
@@ -95,14 +97,14 @@ class HoldingQueue(Queue, Generic[K]):
     def _look_up(self) -> None:
         """Begin pending lookups."""
         if self._admission is not None:
-            self._admission.look_up()
+            self._admission.lookups.begin()
 
     def _count_as_deferred(self, requests: int) -> None:
         if requests:
             stats.count(self._crawler, stats.DEFERRED, requests)
 
 
-def log_error(crawler: Crawler, error: BaseException, message: str, subject: object) -> None:
+def log_queue_error(crawler: Crawler, error: BaseException, message: str, subject: object) -> None:
     """Log ``message``, formatted with ``subject``, and the traceback of ``error``; count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     LimitedLogger(__name__, crawler).error(message, subject, exc_info=error)

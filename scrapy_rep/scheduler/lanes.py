@@ -83,7 +83,7 @@ class Slot:
             heappop(self.ranks)
         return None
 
-    def add(self, lane: Lane, rank: Rank) -> None:
+    def set_rank(self, lane: Lane, rank: Rank) -> None:
         lane.rank = rank
         if len(self.ranks) > 2 * self.lanes + _STALE:
             self.ranks = [(lane.rank, lane) for rank, lane in self.ranks if rank is lane.rank]
@@ -121,14 +121,11 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._lanes)
 
-    def __iter__(self) -> Iterator[Lane]:
-        return iter(self._lanes.values())
-
     def has_slot(self, name: str) -> bool:
         return name in self._slots
 
     def resize(self, lane: Lane, size: int) -> None:
-        """Set the number of requests of ``lane``; remove the lane if it is 0."""
+        """Set the number of requests of ``lane``; at 0 remove it, and its slot if that is empty."""
         self.size += size - lane.size
         lane.size = size
         if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:
@@ -139,8 +136,8 @@ class Lanes:
             lane.slot.ranks.clear()  # breaks the reference cycle of slot and lane
             del self._slots[lane.slot.name]
 
-    def _lane(self, name: str, origin: Origin | None) -> Lane:
-        """Return a lane; if there is none, add one, to which the caller adds requests."""
+    def _find_or_add(self, name: str, origin: Origin | None) -> Lane:
+        """Return a lane; if there is none, add an empty one, to which the caller adds requests."""
         lane = self._lanes.get((name, origin))
         if lane is None:
             slot = self._slots.get(name)
@@ -157,7 +154,7 @@ class Lanes:
 
         The last value of ``rank`` is 1 for first in, first out; -1 for last in, first out.
         """
-        lane = self._lane(slot, origin)
+        lane = self._find_or_add(slot, origin)
         priority, start, order = rank
         heappush(lane.heap, (priority, start, next(self._number) * order, request))
         self.resize(lane, lane.size + 1)
@@ -209,17 +206,17 @@ class Lanes:
     def set_last_popped(self, slot: Slot) -> None:
         self._last = self._passed = slot.name
 
-    def add(self, slot: Slot) -> None:
+    def add_to_order(self, slot: Slot) -> None:
         """Add ``slot`` to the order, unless it is there already."""
         if slot.name not in self._idle:
             self._new.add(slot.name)
 
-    def pop_each(self) -> Iterator[Slot]:
-        """Remove the slots from the order, and yield them. The caller may add a slot again."""
+    def pop_slots(self) -> Iterator[Slot]:
+        """Yield the slots in their order, and remove each; the caller may add it again."""
         self._sort_new()
         while slot := self._pop_idle():
             if self._active_requests(slot.name):
-                self.add(slot)
+                self.add_to_order(slot)
             else:
                 yield slot
         self._passed = self._last

@@ -27,7 +27,7 @@ from scrapy.utils.request import request_from_dict
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.scheduler.holding_queue import log_error
+from scrapy_rep.scheduler.holding_queue import log_queue_error
 from scrapy_rep.scheduler.lanes import Lane, Lanes, Rank
 from scrapy_rep.scheduler.request_file import LEAST, STATE, LaneName, LaneSize, RequestFile
 from scrapy_rep.utils.clock import Clock
@@ -124,7 +124,7 @@ class LanesOnDisk(Lanes):
         if is_left:
             self.on_disk += 1 + given_up
             return None
-        lane = self._lane(slot, origin)
+        lane = self._find_or_add(slot, origin)
         # A lane with requests but no key could not be read yet; set_next_key() sets its key later.
         if key < lane.heap[0] if lane.heap else not (lane.size or given_up):
             lane.heap = [key]
@@ -173,6 +173,7 @@ class LanesOnDisk(Lanes):
         return request
 
     def _decode(self, data: bytes) -> Request:
+        """Return the request in a row. Raises only UnreadableError, without credentials."""
         what = "its data is damaged"
         try:
             values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
@@ -273,7 +274,7 @@ class LanesOnDisk(Lanes):
             else:  # so that the crawl can end
                 what = "Requests can't be read, and are left in JOBDIR: %d"
                 self.on_disk = 0
-            log_error(self._crawler, error, what, left)
+            log_queue_error(self._crawler, error, what, left)
             return None
         self._failures = 0
         return rows
@@ -293,7 +294,7 @@ class LanesOnDisk(Lanes):
                 if isinstance(origin, str):
                     self._give_up(slot, origin, size)
                     continue
-                lane = self._lane(slot, origin)
+                lane = self._find_or_add(slot, origin)
                 self.resize(lane, size)
                 self._activate(lane)
                 is_any = True

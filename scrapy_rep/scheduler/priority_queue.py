@@ -29,7 +29,7 @@ from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_error
+from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_queue_error
 from scrapy_rep.scheduler.lanes import Lane, Lanes, Slot
 from scrapy_rep.scheduler.lanes_on_disk import RETRY_DELAYS, LanesOnDisk, UnreadableError
 from scrapy_rep.utils import download_slots, scrapy_internals
@@ -229,7 +229,10 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         raise LookupError("none of the requests could be read")
 
     def _pop(self, lane: Lane) -> Request | None:
-        """Pop the next request of ``lane``; if it can't be read, log and count it, return None."""
+        """Pop the next request of ``lane`` and rank the lane anew, or remove it if it is empty.
+
+        If the request can't be read, log and count it, and return None.
+        """
         request = None
         try:
             request = self._lanes.pop(lane)
@@ -251,6 +254,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         return request
 
     def _resize(self, lane: Lane, size: int) -> None:
+        """Set the number of requests of ``lane``; at 0 the lane is removed, and waits no longer."""
         self._lanes.resize(lane, size)
         if not size:
             self._forget_deferral(lane)
@@ -261,7 +265,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
 
         After the last try, its requests are left on disk, so that the crawl can end.
         """
-        log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
+        log_queue_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
         if lane.failures == len(RETRY_DELAYS):
             self._leave_on_disk(lane)
             return
@@ -277,15 +281,18 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
     # Selection of the next lane.
 
     def _select_lane(self) -> Lane | None:
-        """Return the next lane whose request may leave, or None; then begin pending lookups."""
+        """Rank the lanes whose wait has ended; return the next lane whose request may leave.
+
+        Lanes that must wait are set waiting, and pending lookups begun.
+        """
         while self._woken:
             lane = self._woken.popleft()
             if lane.size:
                 self._rank(lane)
         try:
-            for slot in self._lanes.pop_each():
+            for slot in self._lanes.pop_slots():
                 if (ready := self._ready_lane(slot)) is not None:
-                    self._lanes.add(slot)
+                    self._lanes.add_to_order(slot)
                     return ready
             return None
         finally:
@@ -309,8 +316,8 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
             return
         priority, start = lane.heap[0][:2]
         if lane.rank is None or served or (priority, start) != lane.rank[:2]:
-            lane.slot.add(lane, (priority, start, next(self._ranks)))
-        self._lanes.add(lane.slot)
+            lane.slot.set_rank(lane, (priority, start, next(self._ranks)))
+        self._lanes.add_to_order(lane.slot)
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the first lane of ``slot`` whose request may leave, also after an error."""
@@ -321,7 +328,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
             except Exception as error:  # noqa: BLE001, PERF203 - logged
                 # The middleware decides again. If that fails, too, it drops the request.
                 what = "Error while checking whether requests to %s must wait"
-                log_error(self._crawler, error, what, lane.origin)
+                log_queue_error(self._crawler, error, what, lane.origin)
                 return lane
         return None
 

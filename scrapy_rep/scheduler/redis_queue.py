@@ -32,7 +32,7 @@ from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_error
+from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_queue_error
 from scrapy_rep.scheduler.requests_in_redis import (
     DUE,
     FIFO,
@@ -57,14 +57,12 @@ _SETTLE_INTERVAL: Final = 5.0
 """Seconds after which Redis is told that a request has left, if no other call has told it."""
 
 
-class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
+class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
     """Base of the queues: a request leaves only if ``Admission.admit`` returns None.
 
-    As in scrapy-redis, Redis is called in the thread of the reactor: once per request pushed or
-    popped, twice more for a request that has to wait, and once or twice for an origin whose lookup
-    has ended or whose turn has come. ``pop`` never waits for a request, whatever
-    SCHEDULER_IDLE_BEFORE_CLOSE is. It raises errors of Redis: the engine logs them, and pops again
-    within five seconds.
+    As in scrapy-redis, Redis is called in the thread of the reactor. ``pop`` never waits for a
+    request, whatever SCHEDULER_IDLE_BEFORE_CLOSE is. It raises errors of Redis: the engine logs
+    them, and pops again within five seconds.
     """
 
     _kind: ClassVar[str]
@@ -165,7 +163,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
             hold = self._hold(origin, lambda: request)
         except Exception as error:  # noqa: BLE001 - logged
             what = "Error while asking whether %s may leave"
-            log_error(self._crawler, error, what, printable_request(request))
+            log_queue_error(self._crawler, error, what, printable_request(request))
             return self._leave(request, Source.DIRECT)
         if origin is None or hold is None:
             return self._leave(request, Source.QUEUE)
@@ -197,7 +195,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001 - logged
             # The request goes back to the queue: the next pop of it raises the error, as without
             # scrapy-rep.
-            log_error(self._crawler, error, "A request of %s can't be read", name)
+            log_queue_error(self._crawler, error, "A request of %s can't be read", name)
             origin = None
         if origin is None:
             self._requests.requeue(name)
@@ -273,7 +271,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         try:
             len(self._requests)
         except Exception as error:  # noqa: BLE001 - logged
-            log_error(self._crawler, error, "Redis could not be told what left %s", self.key)
+            log_queue_error(self._crawler, error, "Redis could not be told what left %s", self.key)
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
 
     def _wait_for(self, key: str, seconds: float) -> None:
@@ -291,7 +289,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         return request
 
     def _decode(self, data: Any) -> Request:
-        """Return the request that was taken. If that raises an error, it leaves Redis."""
+        """Return the request that was taken. If it can't be read, it leaves Redis, and is lost."""
         try:
             request: Request = self._decode_request(data)
         except Exception:
@@ -300,9 +298,10 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
         return request
 
     def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
-        """Set a timer that wakes the engine when the next origin is due.
+        """Wake the engine when the next origin is due, in ``milliseconds``; below 0, none will be.
 
-        New requests of other workers need no timer: the engine pops every five seconds at least.
+        ``origins`` is how many are deferred. New requests of other workers need no timer: the
+        engine pops every five seconds at least.
         """
         seconds = milliseconds / 1000 + MARGIN
         self._deferred, self._first_due = origins, self._clock.monotonic() + seconds
@@ -312,7 +311,7 @@ class _Deferring(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
             self._waiting.discard(_DUE)
 
 
-class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
+class RobotsAwareRedisQueue(_HoldingRedisQueue, PriorityQueue):  # type: ignore[misc]
     """The PriorityQueue of scrapy-redis, which holds requests until they may leave.
 
     It is used with ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Requests that
@@ -322,13 +321,13 @@ class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
     _kind = PRIORITY
 
 
-class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):  # type: ignore[misc]
+class RobotsAwareRedisFifoQueue(_HoldingRedisQueue, FifoQueue):  # type: ignore[misc]
     """The FifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
     _kind = FIFO
 
 
-class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):  # type: ignore[misc]
+class RobotsAwareRedisLifoQueue(_HoldingRedisQueue, LifoQueue):  # type: ignore[misc]
     """The LifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
     _kind = LIFO

@@ -220,7 +220,7 @@ class RequestFile:
         return b"" if row is None else row[0]
 
     def insert(self, lane: LaneName, rank: Rank, data: bytes) -> Key:
-        """Write a row, and return its key. Raises ValueError if that fails."""
+        """Write a row; return its key. ``rank`` is as in ``Lanes.push``. Raises ValueError."""
         number = self._number + 1
         key = *rank[:2], number * rank[2]
         with self._log_write_errors("Requests are kept in memory until they can be written"):
@@ -308,7 +308,10 @@ class RequestFile:
             return False
 
     def close(self) -> bool:
-        """Delete finished rows and close the file; return whether rows are left, or may be."""
+        """Delete finished rows, and close the file; return whether rows are left, or may be.
+
+        If the file was removed, the number of requests that are lost is logged.
+        """
         with closing(self._connection):
             with suppress(sqlite3.Error):
                 self.delete_finished()

@@ -251,7 +251,10 @@ class RequestsInRedis:
         return size
 
     def next(self, *, has_room: bool) -> list[Any]:
-        """Run ``NEXT``. Origins that are due are returned only if there is room for lookups."""
+        """Return DUE or TAKEN, each with a request, or NOTHING_DUE; and more, as ``NEXT`` says.
+
+        Origins that are due are returned only if there is room for lookups.
+        """
         found: list[Any] = self._settle(NEXT, int(has_room), _milliseconds(LEASE))
         self.is_settled = found[0] != TAKEN
         return found

@@ -74,7 +74,7 @@ async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
 
 async def ended(leases, lease, pause):
     leases.ended(HOST, lease, pause)
-    await leases.finish()
+    await leases.background.finish()
 
 
 class LateToRelease:
@@ -100,5 +100,5 @@ async def test_the_end_of_a_lease_does_not_end_the_next_one():
     claims.pop().cancel()
     assert await asyncio.gather(*claims) == [None, None]
     assert await second.claim(HOST, LONG) is not None
-    await first.finish()
+    await first.background.finish()
     assert await second.claim(HOST, LONG) is not None

@@ -69,7 +69,7 @@ def test_what_expires_at_once_lets_one_request_leave():
 def test_after_an_error_of_a_lookup_the_request_leaves(caplog, known):
     scene = Scene()
     scene.decider.error = ZeroDivisionError("made up")
-    look_up, scene.admission.look_up = scene.admission.look_up, lambda: None
+    look_up, scene.admission.lookups.begin = scene.admission.lookups.begin, lambda: None
     scene.asks(A)
     if known:
         scene.knows(A)
@@ -137,7 +137,7 @@ def test_a_lookup_counts_between_robots_txt_and_tdmrep_json_too():
     loop = asyncio.get_running_loop()
 
     def ask():
-        scene.admission.look_up()
+        scene.admission.lookups.begin()
         loop.call_soon(ask)
 
     loop.call_soon(ask)  # as a queue may at any time

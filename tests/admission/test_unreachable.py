@@ -22,7 +22,7 @@ pytestmark = pytest.mark.event_loop
 
 
 def defers(scene, source, **meta):
-    return scene.admission.unreachable.is_deferred(
+    return scene.admission.deferral.is_deferred(
         source, Request(f"{A}/", meta=meta), scene.cache.known_entry(A)
     )
 
@@ -55,7 +55,7 @@ def test_what_is_to_be_dropped_at_once_is_not_deferred(more):
     scene.knows(A, unreachable=True)
     assert scene.asks(A) == [A]
     assert not any(defers(scene, source, download_timeout=2 * LONG) for source in Source)
-    assert not scene.admission.unreachable.cannot_defer
+    assert not scene.admission.deferral.cannot_defer
 
 
 def test_without_a_queue_only_direct_requests_wait():
@@ -63,7 +63,7 @@ def test_without_a_queue_only_direct_requests_wait():
     scene.knows(A, unreachable=True)
     assert defers(scene, Source.QUEUE)
     scene.admission.queues.clear()
-    assert scene.admission.unreachable.cannot_defer
+    assert scene.admission.deferral.cannot_defer
     assert not defers(scene, Source.QUEUE)
     assert defers(scene, Source.DIRECT, download_timeout=2 * LONG)
 
@@ -73,7 +73,7 @@ def test_a_dry_run_knows_what_would_wait():
     scene.knows(A, unreachable=True, seconds=20)
     entry = scene.cache.known_entry(A)
     long, short = (Request(f"{A}/", meta={"download_timeout": each}) for each in (20, 19))
-    would_defer = scene.admission.unreachable.would_defer
+    would_defer = scene.admission.deferral.would_defer
     assert would_defer(Source.QUEUE, short, entry)
     assert would_defer(Source.DIRECT, long, entry)
     assert not would_defer(Source.DIRECT, short, entry)

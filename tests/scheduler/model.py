@@ -428,7 +428,7 @@ class Model:
         lookups = self.admission.lookups
         assert not lookups._pending or not self.parts.cache.limit.has_room
         waiting = {lane: hold for lane, _, hold in self.queue._waiting}
-        for lane in self.queue._lanes:
+        for lane in self.queue._lanes._lanes.values():
             if lane.rank is not None:
                 assert lane not in waiting
                 assert lane.slot.name in self.queue._lanes._idle | self.queue._lanes._new
@@ -454,7 +454,7 @@ class Model:
         """Let all be known and every error be over: then all that waits comes, and is sent."""
         self.take.times = self.needs.times = 0
         for _ in range(3):
-            self.admission.look_up()
+            self.admission.lookups.begin()
             settle()
             while self.under_way:
                 self.parts.comes(next(iter(self.under_way)))

@@ -173,7 +173,7 @@ def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, 
 def test_a_lane_that_was_left_comes_with_what_is_new_of_it(opened, name):
     queue, _ = opened
     first = queue.pop().url
-    (lane,) = [lane for lane in queue._lanes if lane.slot.name == name]
+    (lane,) = [lane for lane in queue._lanes._lanes.values() if lane.slot.name == name]
     left = lane.size
     queue._leave_on_disk(lane)
     assert len(queue) == 79 - left

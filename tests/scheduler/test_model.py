@@ -17,7 +17,7 @@ from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, wait, held, keys = Slot.add, Waiting.add, BackOff.hold, RequestFile.keys
+enter, wait, held, keys = Slot.set_rank, Waiting.add, BackOff.hold, RequestFile.keys
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -63,7 +63,7 @@ def popped_rows_are_not_left_out(self, *arguments):
 
 
 BREAKAGES = [
-    (Slot, "add", a_lane_is_lost_when_its_priority_changes),
+    (Slot, "set_rank", a_lane_is_lost_when_its_priority_changes),
     (Waiting, "add", a_lane_that_waits_is_not_due),
     (Waiting, "hold_changed", a_lane_is_not_told),
     (Admission, "_notify_host", a_host_is_not_told),

@@ -325,7 +325,7 @@ def test_what_comes_back_is_next_in_that_order(redis, doors, queue, kind):
 
 def test_each_pop_begins_lookups_for_which_there_is_room_now(doors, queue):
     looked = []
-    doors.admission.look_up = lambda: looked.append(None)
+    doors.admission.lookups.begin = lambda: looked.append(None)
     for number in range(3):
         assert len(looked) == number
         assert queue.pop() is None

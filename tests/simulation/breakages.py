@@ -157,7 +157,7 @@ BREAKAGES_OF_TURNS = {
             (CrawlDelay, "ended", the_delay_counts_from_the_send),
             (CrawlDelay, "sent", a_claim_takes_no_time),
             (BackOff, "sent", each_is_a_probe),
-            (BackOff, "refused", who_is_refused_stays_the_probe),
+            (BackOff, "not_sent", who_is_refused_stays_the_probe),
             (BackOff, "ended", who_was_under_way_ends_the_pause),
             (BackOff, "read_pauses", pauses_are_not_read),
             (HostLeases, "pauses_left", nobody_knows_who_has_refused),
