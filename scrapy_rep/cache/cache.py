@@ -100,7 +100,7 @@ class Cache:
             self._look_up, self._store_and_send_parsed, records.limit
         )
         # A page that needs no tdmrep.json must not wait for it.
-        self._tdm_lookups: JoinedLookups[TdmRules] = JoinedLookups(
+        self.tdm_lookups: JoinedLookups[TdmRules] = JoinedLookups(
             self._look_up_tdmrep, self._store_tdmrep, records.limit
         )
 
@@ -110,7 +110,11 @@ class Cache:
         return self._lookups.closing
 
     def known_entry(self, origin: Origin) -> Entry | None:
-        """Return the entry of ``origin`` in memory; None if there is none, or it is not valid."""
+        """Return the entry of ``origin`` in memory; None if there is none, or it is not valid.
+
+        Also returned is one that has expired, but is valid for its first page, or one of a failure
+        on the route, which only this crawl has.
+        """
         now = self._time()
         entry = self._entry_of(origin)
         if entry is not None and entry.start <= now < entry.end:
@@ -136,14 +140,10 @@ class Cache:
         verdict = entry.verdict(TDMREP_PATH, tokens)
         if verdict is not None and not verdict.allowed:
             return _TDMREP_DISALLOWED
-        entry.tdmrep = found = self._known_tdmrep(origin)
+        entry.tdmrep = found = self.known_tdmrep(origin)
         return None if found is None else found.rules
 
-    def has_tdmrep(self, origin: Origin) -> bool:
-        """Return whether the tdmrep.json of ``origin`` is in memory, and valid."""
-        return self._known_tdmrep(origin) is not None
-
-    def _known_tdmrep(self, origin: Origin) -> TdmEntry | None:
+    def known_tdmrep(self, origin: Origin) -> TdmEntry | None:
         found = self._tdmrep.get(origin)
         return found if found is not None and found.is_valid(self._time()) else None
 
@@ -152,28 +152,21 @@ class Cache:
         return origin in self._route_failures
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
-        """Look up ``origin``, even if in memory; return its entry with the rules for ``tokens``."""
+        """Look up ``origin``, even if in memory; return its entry with the rules for ``tokens``.
+
+        After an error, which is logged, the entry disallows all pages.
+        """
         return self._with_rules(origin, tokens, await self._lookups.result(origin, tokens, page))
 
     def start_lookup(
         self, origin: Origin, tokens: Tokens, page: Request, done: Done[Entry]
     ) -> None:
-        """Look up ``origin``, and call ``done`` with its entry, or with None and the error."""
+        """Look up ``origin`` as ``entry`` does; ``done`` gets the entry, or None and the error."""
 
         def pass_entry(found: _LookupResult | None, error: Exception) -> None:
             done(None if found is None else self._with_rules(origin, tokens, found), error)
 
         self._lookups.join_or_start(origin, tokens, page, pass_entry)
-
-    async def tdm_rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
-        """Look up the tdmrep.json of ``origin`` for ``page``; return its rules."""
-        return await self._tdm_lookups.result(origin, tokens, page)
-
-    def start_tdm_lookup(
-        self, origin: Origin, tokens: Tokens, page: Request, done: Done[TdmRules]
-    ) -> None:
-        """Look up the tdmrep.json of ``origin``; call ``done`` with its rules, or the error."""
-        self._tdm_lookups.join_or_start(origin, tokens, page, done)
 
     def _with_rules(self, origin: Origin, tokens: Tokens, found: _LookupResult) -> Entry:
         """Return the entry of a lookup. If that was for other tokens, add the rules for these."""
@@ -220,18 +213,21 @@ class Cache:
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self._lookups.close()
-        self._tdm_lookups.close()
+        self.tdm_lookups.close()
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
         await self._lookups.finish()
-        await self._tdm_lookups.finish()
+        await self.tdm_lookups.finish()
         await self._records.finish()
 
     async def _look_up(
         self, origin: Origin, tokens: Tokens, page: Request, permit: Permit | None
     ) -> _LookupResult:
-        """Return the result of a lookup. After an error, which is logged, all is disallowed."""
+        """Return the result of a lookup, whose entry is put in memory.
+
+        After an error, which is logged, it disallows all pages for REP_RETRY_DELAY.
+        """
         try:
             asked = self._time()
             record = await self._records.find(SiteFile(origin), page, permit)
@@ -289,17 +285,17 @@ class Cache:
     ) -> tuple[Entry, RobotsTxt | None]:
         """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules.
 
+        An entry that is there stays, with rules for more tokens, if ``record`` has changed nothing.
         After a failure on the route, the entry is only for this crawl.
         """
         access = self._policy.access(record, self._time())
-        entry = self._entries.get(origin)
-        if entry is None or not entry.is_from(access):
-            entry = Entry(access)
         if not record.of_origin:
             entry = Entry(access)
             self._route_failures.put(origin, entry)
             return entry, None
         self._route_failures.discard(origin)
+        known = self._entries.get(origin)
+        entry = known if known is not None and known.is_from(access) else Entry(access)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._put(origin, entry, tokens, robots)
         return entry, robots
@@ -310,7 +306,7 @@ class Cache:
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:
-        """Put an entry in memory that disallows all pages of ``origin`` for a while; return it."""
+        """Put an entry in memory that disallows all pages for REP_RETRY_DELAY; return it."""
         now = self._time()
         end = now + self._policy.retry_delay
         entry = Entry(Access(AllowedPages.NONE, Reason.ERROR, None, now, end))

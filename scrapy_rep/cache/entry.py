@@ -37,9 +37,9 @@ User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
 class Validity:
-    """Base class: when a file is valid, in seconds since the epoch.
+    """Base class: from ``start`` to ``end``, in seconds since the epoch, a file is valid.
 
-    For its first page, it is valid for at least _MAX_UNUSED seconds.
+    For its first page, it is valid for at least ten minutes.
     """
 
     __slots__ = ("end", "start", "unused")
@@ -78,9 +78,9 @@ class TdmEntry(Validity):
 
 
 class Entry(Validity):
-    """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
+    """The rules of an origin; or the one verdict on all of its pages, if no rules are valid."""
 
-    __slots__ = ("_rules", "_state", "_terms", "_usage", "fingerprint", "has_terms", "tdmrep")
+    __slots__ = ("_rules", "_terms", "_usage", "_verdict", "fingerprint", "has_terms", "tdmrep")
 
     def __init__(self, access: Access) -> None:
         # If no page may be fetched, only another try can change that.
@@ -89,8 +89,8 @@ class Entry(Validity):
         """The validity of the tdmrep.json with which the last page was decided, if there is one."""
         self.fingerprint: int = fingerprint_of(access)
         """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
-        # The verdict on all pages, if it doesn't depend on rules; else None.
-        self._state = (
+        # The verdict on all pages; None if it depends on rules.
+        self._verdict = (
             None
             if access.pages is AllowedPages.BY_RULES
             else Verdict(access.pages is AllowedPages.ALL, access.reason, outage=access.outage)
@@ -114,7 +114,7 @@ class Entry(Validity):
     @property
     def is_unreachable(self) -> bool:
         """Whether robots.txt is unreachable, so that nothing may be fetched until the next try."""
-        return self._state is not None and self._state.reason is Reason.UNREACHABLE
+        return self._verdict is not None and self._verdict.reason is Reason.UNREACHABLE
 
     @property
     def will_be_retried(self) -> bool:
@@ -124,7 +124,7 @@ class Entry(Validity):
     @property
     def outage(self) -> Outage | None:
         """Why robots.txt is unreachable; None if it isn't, or if the rules of its copy are used."""
-        return None if self._state is None else self._state.outage
+        return None if self._verdict is None else self._verdict.outage
 
     @property
     def nbytes(self) -> int:
@@ -172,7 +172,7 @@ class Entry(Validity):
             return rules.verdict_for(target, effort)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        return self._state
+        return self._verdict
 
 
 def fingerprint_of(access: Access) -> int:

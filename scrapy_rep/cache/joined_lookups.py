@@ -41,9 +41,9 @@ class JoinedLookups(Generic[T]):
     """All lookups that are under way, at most one of each origin.
 
     ``look_up`` is called with an origin, product tokens, the request that started the lookup, and
-    a permit of ``limit``, or None if none was free; it returns the result. ``after`` is called when
-    all that wait have got the result, with the origin, the result (None after an error) and the
-    request. If the crawl is closing, CrawlClosingError is raised.
+    a permit of ``limit``, or None if none was free; it returns the result, and ends the permit.
+    ``after`` is called when all that wait have got the result, with the origin, the result (None
+    after an error) and the request. After ``close``, CrawlClosingError is raised.
     """
 
     def __init__(
@@ -70,7 +70,10 @@ class JoinedLookups(Generic[T]):
         return sum(len(lookup.waiters) for lookup in self._lookups.values())
 
     def join_or_start(self, origin: Origin, tokens: Tokens, page: Request, done: Done[T]) -> None:
-        """Call ``done`` when the lookup that is under way, or a new one, has ended."""
+        """Call ``done`` when the lookup that is under way, or a new one, has ended.
+
+        ``tokens`` and ``page`` are those of a new one: one under way may be for other tokens.
+        """
         if self.closing:
             raise CrawlClosingError
         lookup = self._lookups.get(origin)
@@ -83,7 +86,7 @@ class JoinedLookups(Generic[T]):
         lookup.task = self._tasks.start(self._run_lookup(lookup, origin, tokens, page, permit))
 
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> T:
-        """Return the result of the lookup that is under way, or of a new one; raise its error."""
+        """Return the result of ``join_or_start``; raise its error."""
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[T] = Promise()
         self.join_or_start(origin, tokens, page, partial(_settle, promise))
@@ -110,6 +113,7 @@ class JoinedLookups(Generic[T]):
         page: Request,
         permit: Permit | None,
     ) -> None:
+        """Look up ``origin``, pass the result or the error to all that wait, and call ``after``."""
         result: T | None = None
         failure: Exception = CrawlClosingError()
         try:
@@ -127,7 +131,10 @@ class JoinedLookups(Generic[T]):
     def _pass_result(
         self, origin: Origin, lookup: _Lookup[T], result: T | None, failure: Exception
     ) -> None:
-        """End ``lookup``: pass its result to all that wait; or ``failure``, if that is None."""
+        """End ``lookup``: pass its result to all that wait; or ``failure``, if that is None.
+
+        Errors of those that wait are logged.
+        """
         if self._lookups.get(origin) is lookup:
             del self._lookups[origin]
         waiters, lookup.waiters = lookup.waiters, []

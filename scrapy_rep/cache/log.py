@@ -40,11 +40,14 @@ class LookupLog:
         unreachable."""
 
     def log_fetched(self, record: Record, previous: Record | None, now: float) -> None:
-        """Log how a fetch ended. ``previous`` is the record before the fetch."""
+        """Log how a fetch ended; not of an unreachable file that isn't tried again.
+
+        ``previous`` is the record before the fetch.
+        """
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since):
-                self._logger.debug("%s: %s", record.file, _Answer(record))
+                self._logger.debug("%s: %s", record.file, _result_of(record))
             return
         if record.next_try is None:
             return
@@ -62,7 +65,7 @@ class LookupLog:
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
     def log_stored_outage(self, record: Record, now: float) -> None:
-        """Log a record from the store if its file is unreachable, or reachable again."""
+        """Log a record from the store if its file is unreachable, or is so no longer."""
         if record.unreachable_since is None and not self._down:
             return
         access = self._policy.access(record, now)
@@ -81,12 +84,15 @@ class LookupLog:
         )
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
-        """Log that the file is reachable again, if it was unreachable; return whether it was."""
+        """Log that the file is reachable again, if it was unreachable; return whether it was.
+
+        ``since`` is when it became so, if that was not logged in this crawl.
+        """
         since = self._down.get(record.file) or since
         if since is None:
             return False
         self._down.discard(record.file)
-        self._logger.info(_BACK, record.file, utc_time_text(since), _Answer(record))
+        self._logger.info(_BACK, record.file, utc_time_text(since), _result_of(record))
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
@@ -96,17 +102,10 @@ class LookupLog:
             self._down.put(record.file, record.unreachable_since)
 
 
-class _Answer:
-    """How the last fetch ended, as text that is only made if the line is logged."""
-
-    def __init__(self, record: Record) -> None:
-        self._last = record.last
-
-    def __str__(self) -> str:
-        evidence = self._last.evidence
-        kind = self._last.kind.value
-        size, hops = counted(evidence.size, "byte"), len(evidence.hops)
-        return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
+def _result_of(record: Record) -> str:
+    evidence = record.last.evidence
+    size, hops = counted(evidence.size, "byte"), len(evidence.hops)
+    return f"{record.last.kind.value} ({evidence.summary}, {size}, redirects: {hops})"
 
 
 def _effect_of(record: Record, access: Access) -> str:

@@ -23,7 +23,10 @@ _SLOW: Final = 1.0
 
 
 class Permit:
-    """The permit of one lookup. It is passed on after a second, unless too many are slow."""
+    """The permit of one lookup. It is passed on after a second, unless too many are slow.
+
+    It must be released when the lookup ends, also if it was passed on.
+    """
 
     __slots__ = ("_limit", "due", "is_held", "is_slow")
 
@@ -45,7 +48,10 @@ class Permit:
 
 
 class LookupLimit:
-    """A semaphore with ``permits`` permits, in the order of calls; slow lookups pass theirs on."""
+    """A semaphore with ``permits`` permits, in the order of calls; slow lookups pass theirs on.
+
+    ``take`` and ``acquire`` give a permit; the one that has it calls its ``release``.
+    """
 
     def __init__(self, permits: int, clock: Clock) -> None:
         self._free = permits
@@ -123,7 +129,7 @@ class LookupLimit:
 
 
 def _max_open_files() -> float:
-    """Return how many files this process may open."""
+    """Return how many files this process may open; infinity without a limit."""
     if sys.platform == "win32":
         return 1_024
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -22,7 +22,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError
+from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError, newer_record
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.clock import Clock
@@ -45,7 +45,7 @@ So it also waits if two workers get the lease, one after the other, and are kill
 
 @dataclass(eq=False)
 class Records:
-    """Finds the records of robots.txt and tdmrep.json: in the store, or else by a fetch."""
+    """Finds the records of robots.txt and tdmrep.json of a crawl: in the store, or by a fetch."""
 
     policy: Policy
     store: Store
@@ -83,8 +83,9 @@ class Records:
     async def find(self, file: SiteFile, page: Request, permit: Permit | None) -> Record:
         """Return a valid record of ``file``: from the store, from memory, or after a fetch.
 
-        ``page`` is the request that waits for the record. ``permit`` is None if none was free. What
-        was fetched, or found in the store, is logged and passed to ``send_record``.
+        ``page`` is the request that waits for the record. ``permit`` is released at the end; it is
+        None if none was free. What was fetched, or found in the store, is logged and passed to
+        ``send_record``. What was fetched is only stored when ``store_fetched`` is called.
         """
         self._claims += 1
         holder = f"{self.name}-{self._claims}"
@@ -129,7 +130,7 @@ class Records:
         """Return the last record of ``file``, from the store or from memory. Nothing is fetched."""
         if file in self._being_stored:
             return self._being_stored[file][0]
-        return self._newer_record(file, (await self._get_from_store(file)).record)
+        return newer_record((await self._get_from_store(file)).record, self._unstored.get(file))
 
     async def finish(self) -> None:
         await self._background.finish()
@@ -148,17 +149,8 @@ class Records:
         self.send_record(record, record, page)
         return record
 
-    def _newer_record(self, file: SiteFile, stored: Record | None) -> Record | None:
-        """Return the newer one of ``stored`` and the unstored record of ``file``, if any."""
-        unstored = self._unstored.get(file)
-        if unstored is None or (
-            stored is not None and unstored.last.evidence.at < stored.last.evidence.at
-        ):
-            return stored
-        return unstored
-
     async def _get_from_store(self, file: SiteFile) -> RecordAndLease:
-        """Return what the store has of ``file``: nothing after an error, which is logged."""
+        """Return what the store has of ``file``; after an error, which is logged, nothing."""
         try:
             return await self.store.get(file.key)
         except StoreError as error:
@@ -168,9 +160,10 @@ class Records:
     async def _claim(
         self, file: SiteFile, holder: str, *, if_absent: bool = False
     ) -> tuple[bool, RecordAndLease]:
-        """Claim the lease of ``file``; return if ``holder`` has it, or the store has failed.
+        """Claim the lease of ``file``; return whether ``holder`` has it, and what the store has.
 
-        Also return what the store has. If the call is cancelled, the lease is released.
+        After an error of the store, which is logged, ``holder`` counts as having it. If the call is
+        cancelled, the lease is released.
         """
         key, seconds = file.key, self.lease
         try:
@@ -206,14 +199,14 @@ class Records:
         outcome = await self.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # The record of an earlier failure on the route is in memory only.
-            previous = self._newer_record(file, previous)
+            previous = newer_record(previous, self._unstored.get(file))
         record = self.policy.record_after(previous, file, outcome, jitter=self.jitter())
         self._log.log_fetched(record, previous, self.clock.time())
         self.send_record(record, previous, page)
         return record
 
     async def store_fetched(self, file: SiteFile) -> None:
-        """Store the record of ``file`` that was fetched, if there is one.
+        """Store the record that was fetched, if there is one, and end its lease.
 
         Called when the waiting requests have got the record, so that they don't wait for the store.
         """

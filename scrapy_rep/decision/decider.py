@@ -157,7 +157,7 @@ class Decider:
         judged = self._apply_usage(request, found)
         if found.origin is not None and _awaits_tdmrep(judged):
             # Another page of this lookup may use up the rules that the cache has.
-            tdm_rules = await self._cache.tdm_rules(found.origin, found.tokens, request)
+            tdm_rules = await self._cache.tdm_lookups.result(found.origin, found.tokens, request)
             judged = self._apply_usage(request, found, tdm_rules)
         return judged
 
@@ -198,7 +198,7 @@ class Decider:
             def tdmrep_done(rules: TdmRules | None, error: Exception) -> None:
                 done(None if rules is None else entry, error)
 
-            self._cache.start_tdm_lookup(origin, tokens, request, tdmrep_done)
+            self._cache.tdm_lookups.join_or_start(origin, tokens, request, tdmrep_done)
 
         def robotstxt_done(entry: Entry | None, error: Exception) -> None:
             if entry is None or not self.lacks_tdmrep(origin, lambda: request):
@@ -220,7 +220,7 @@ class Decider:
         That is not known, and False, before there are rules of robots.txt for the request. ``head``
         returns the request, or raises LookupError if there is none.
         """
-        if not self.usage_judge.reads_tdmrep or self._cache.has_tdmrep(origin):
+        if not self.usage_judge.reads_tdmrep or self._cache.known_tdmrep(origin):
             return False
         try:
             decision = self.known_decision(head())

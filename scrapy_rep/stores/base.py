@@ -58,6 +58,13 @@ class RecordAndLease(NamedTuple):
         return None if self.lease is None else self.lease.holder
 
 
+def newer_record(stored: Record | None, ours: Record | None) -> Record | None:
+    """Return the record that was fetched later; ``stored`` if both were fetched at once."""
+    if stored is None or ours is None:
+        return stored or ours
+    return ours if ours.last.evidence.at > stored.last.evidence.at else stored
+
+
 class Store(Protocol):
     """Stores records and leases by key.
 
@@ -66,11 +73,12 @@ class Store(Protocol):
     store that outlives the process may be shared by several processes: each process gets the
     records and leases of all processes. The content of a store is not trusted: a record that
     ``Record.decode`` refuses counts as missing. It refuses records above ``max_encoded_size``, so a
-    store doesn't check the size, but should not load larger values into memory.
+    store doesn't check the size, but should not load larger values into memory. All methods raise
+    StoreError if the store can't be read, or written.
     """
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``. Raises StoreError if it can't be read."""
+        """Return the record and the lease of ``key``."""
 
     async def claim(
         self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
@@ -81,28 +89,17 @@ class Store(Protocol):
         as that one would have. With ``if_absent``, the lease is only given if the store has no
         record. Return the record and the lease as they are afterwards: look at the holder to see
         who has it. The record is read after the lease was given, so a worker that gets the lease
-        after another worker's fetch gets the new record. Raises StoreError if the store can't be
-        written.
+        after another worker's fetch gets the new record.
         """
 
     async def pauses_left(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends.
-
-        Raises StoreError if the store can't be read.
-        """
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the former record of its file.
-
-        This also ends the lease of the file, if ``holder`` has it. Raises StoreError if the store
-        can't be written.
-        """
+        """Store ``record`` in place of that of its file; end its lease, if ``holder`` has it."""
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it.
-
-        Raises StoreError if the store can't be written.
-        """
+        """End the lease of ``key``, if ``holder`` has it."""
 
     async def close(self) -> None:
         """Finish all writes, and close connections and files. A later call opens them again."""
@@ -117,18 +114,11 @@ class BareStore(Store, Protocol):
     def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, including records that can't be decoded.
 
-        A key whose record is put or dropped during the iteration may be missing, and a key may be
-        yielded twice. Raises StoreError if the store can't be read.
+        A key whose record is put or deleted meanwhile may be missing, and a key may come twice.
         """
 
     async def discard(self, key: str) -> bool:
-        """Delete the record of ``key``; return whether there was one.
-
-        Raises StoreError if the store can't be written.
-        """
+        """Delete the record of ``key``; return whether there was one."""
 
     async def prune(self) -> int:
-        """Delete records that are too old, or too many; return the number of deleted records.
-
-        The store also does so during crawls. Raises StoreError if the store can't be written.
-        """
+        """Delete records that are too old, or too many, as crawls do, too; return how many."""

@@ -19,7 +19,7 @@ from uuid import uuid4
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.stores.base import RecordAndLease, Store, StoreError
+from scrapy_rep.stores.base import RecordAndLease, Store, StoreError, newer_record
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.concurrency import within
@@ -41,7 +41,10 @@ _CLOSING: Final = 5.0
 
 
 class Breaker:
-    """A circuit breaker: after a failed call, it allows no call for a pause, then a single one."""
+    """A circuit breaker: after a failed call, it allows no call for a pause, then a single one.
+
+    The pause is a second after the first failure, and twice as long after each further one.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -55,7 +58,7 @@ class Breaker:
         return self._pause > 0
 
     def allow_call(self) -> bool:
-        """Return whether a call may be made now. Then its end must be reported."""
+        """Return whether a call may be made now. If so, its end must be reported."""
         if self.is_open:
             if self._trying or self._clock() < self._until:
                 return False
@@ -78,8 +81,7 @@ class Breaker:
         """End the pause, so that the next call is allowed at once."""
         self._until = self._clock()
 
-    def report_no_result(self) -> None:
-        """Report that a call was cancelled."""
+    def report_cancelled(self) -> None:
         self._trying = False
 
 
@@ -122,6 +124,10 @@ class GuardedStore:
     async def claim(
         self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
     ) -> RecordAndLease:
+        """Claim the lease in the store; after an error, one that is valid in this process only.
+
+        The record is then still that of the store, if it can be read.
+        """
         only = {"force": force, "if_absent": if_absent}
         found = await self._try_call(
             self._writing, partial(self._store.claim, key, holder, seconds, **only)
@@ -139,6 +145,7 @@ class GuardedStore:
         return _newest_of(found, fallback)._replace(lease=fallback.lease)
 
     async def pauses_left(self) -> Mapping[str, float]:
+        """Return the pauses of both stores: of each the longer one."""
         pauses = dict(await self._try_call(self._reading, self._store.pauses_left) or {})
         for key, left in (await self._fallback.pauses_left()).items():
             pauses[key] = max(left, pauses.get(key, 0.0))
@@ -208,7 +215,7 @@ class GuardedStore:
             if found.holder != holder:
                 continue  # another worker fetches this file now; its record will be newer
             record = (await self._fallback.get(key)).record
-            if record is not None and _newer_record(found.record, record) is record:
+            if record is not None and newer_record(found.record, record) is record:
                 write = partial(self._store.put, record, holder)
             else:
                 write = partial(self._store.release, key, holder)
@@ -236,7 +243,7 @@ class GuardedStore:
             result = await within(self._timeout + _GRACE, call())
         except (CancelledError, asyncio.CancelledError):
             # In Twisted a subclass of Exception, which the next clause would catch.
-            breaker.report_no_result()
+            breaker.report_cancelled()
             raise
         # Errors other than StoreError are caught, too: without a record, robots.txt is fetched once
         # more, which is better than a lookup that fails.
@@ -266,11 +273,5 @@ def _newest_of(found: RecordAndLease | None, fallback: RecordAndLease) -> Record
     """Return the record that was fetched later, and the lease of the store if that has one."""
     if found is None:
         return fallback
-    record = _newer_record(found.record, fallback.record)
+    record = newer_record(found.record, fallback.record)
     return RecordAndLease(record, found.lease or fallback.lease)
-
-
-def _newer_record(stored: Record | None, ours: Record | None) -> Record | None:
-    if stored is None or ours is None:
-        return stored or ours
-    return ours if ours.last.evidence.at > stored.last.evidence.at else stored

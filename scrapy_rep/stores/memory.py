@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -98,12 +99,10 @@ class MemoryStore:
 
     def _record(self, key: str) -> Record | None:
         data = self._records.get(key)
-        if data is None:
-            return None
-        try:
-            return Record.decode(data, key, max_size=self._max_size)
-        except RecordError:
-            return None
+        if data is not None:
+            with suppress(RecordError):
+                return Record.decode(data, key, max_size=self._max_size)
+        return None
 
     def _lease(self, key: str) -> Lease | None:
         holder, end = self._leases.get(key, ("", -math.inf))

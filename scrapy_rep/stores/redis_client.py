@@ -74,7 +74,11 @@ class Connector:
         """
         if self._client is None:
             # The client of a cluster is made only now, because this opens connections.
-            self._client = self._cluster(self._options)
+            node: Any = ClusterNode
+            nodes = [node(host, port) for host, port in self._hosts]
+            options = self._without_address(self._options)
+            retry = Retry(NoBackoff(), _TRIES)
+            self._client = RedisCluster(startup_nodes=nodes, retry=retry, **options)
         return self._client
 
     def close(self) -> None:
@@ -115,12 +119,6 @@ class Connector:
         make: Any = Sentinel
         sentinels = make(self._hosts, sentinel_kwargs=sentinel_options, **options)
         return sentinels.master_for(service, db=int(database or 0), retry=retry)
-
-    def _cluster(self, options: dict[str, Any]) -> Any:
-        node: Any = ClusterNode
-        nodes = [node(host, port) for host, port in self._hosts]
-        options = self._without_address(options)
-        return RedisCluster(startup_nodes=nodes, retry=Retry(NoBackoff(), _TRIES), **options)
 
     @staticmethod
     def _without_address(options: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class _Scheme:
     is_valid: Callable[[str], bool]
     """Returns whether a URI of this scheme is valid, or raises ValueError if it is not."""
     make: Callable[[StoreConfig, bool], BareStore]
-    """Returns the store. The bool is true if a damaged file may be deleted."""
+    """Returns the store, or raises SettingsError. The bool: whether a damaged file is deleted."""
     remark: str = ""
     """What messages say after the form."""
 
@@ -80,8 +80,8 @@ def make_unguarded_store(config: StoreConfig, *, deletes_damaged: bool = True) -
     return _SCHEMES[_scheme(config.store)].make(config, deletes_damaged)
 
 
-def is_store(uri: str) -> bool:
-    """Return whether ``uri`` is a valid REP_STORE."""
+def is_valid_uri(uri: str) -> bool:
+    """Return whether ``uri`` is a valid REP_STORE, as far as that is known without redis-py."""
     scheme = _SCHEMES.get(_scheme(uri))
     readable = "://" in uri and uri == uri.strip() and "\0" not in uri
     with suppress(ValueError):
@@ -91,7 +91,7 @@ def is_store(uri: str) -> bool:
 
 def check_uri(uri: str) -> None:
     """Raise NotTakenError if ``uri`` is not valid, with the valid forms and what may be meant."""
-    if is_store(uri):
+    if is_valid_uri(uri):
         return
     scheme, colon, rest = uri.partition(":")
     name = closest(scheme, list(_SCHEMES), cutoff=0.75 if colon else 1.0)
@@ -107,7 +107,7 @@ def check_uri(uri: str) -> None:
         meant = f"redis://{uri}"
     elif not colon and _is_file(uri):
         meant = f"sqlite:///{uri}"
-    hint = f"; did you mean {without_secrets(meant)!r}?" if is_store(meant) else ""
+    hint = f"; did you mean {without_secrets(meant)!r}?" if is_valid_uri(meant) else ""
     raise NotTakenError(f"{takes}{hint}")
 
 

@@ -92,7 +92,7 @@ _FREE_PAGES: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class _IfNew:
+class _ClaimIfAbsent:
     """A claim that is only made if there is no record of ``key``."""
 
     key: str
@@ -149,7 +149,7 @@ class SQLiteStore:
                 return RecordAndLease(None, Lease(holder, seconds))
             return self._record_and_lease(connection, key)
 
-        func: Callable[..., RecordAndLease] = _IfNew(key, claim) if if_absent else claim
+        func: Callable[..., RecordAndLease] = _ClaimIfAbsent(key, claim) if if_absent else claim
         return await self._writer.call(func)
 
     async def pauses_left(self) -> Mapping[str, float]:
@@ -175,7 +175,6 @@ class SQLiteStore:
         await self._writer.call(release)
 
     async def scan_keys(self) -> AsyncIterator[str]:
-
         def page(after: bytes, connection: sqlite3.Connection) -> list[bytes]:
             return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]
 
@@ -194,7 +193,6 @@ class SQLiteStore:
         return await self._writer.call(discard)
 
     async def prune(self) -> int:
-        """Delete records that are too old, or need too many bytes; return the number of records."""
         pruned = 0
         while True:
             step = await self._reader.call(lambda: self._writing.run(self._prune))
@@ -228,8 +226,8 @@ class SQLiteStore:
     def _write(self, jobs: list[Job]) -> None:
         """Run jobs in one transaction: all of them succeed or fail together.
 
-        Before that, all records that are looked for are read together. Afterwards old records are
-        deleted, if the last pruning was long ago or many were written.
+        Before that, claims that are not made, as there is a record, are ended. Afterwards old
+        records are deleted, if the last pruning was long ago or many were written.
         """
         try:
             jobs = self._end_needless_claims(jobs)
@@ -249,7 +247,7 @@ class SQLiteStore:
 
         They only read for this, and so don't wait for other processes that write.
         """
-        claims = {job: job.func.key for job in jobs if isinstance(job.func, _IfNew)}
+        claims = {job: job.func.key for job in jobs if isinstance(job.func, _ClaimIfAbsent)}
         keys = list(set(claims.values()))
         found: dict[str, RecordAndLease] = {}
         for first in range(0, len(keys), _KEYS):

@@ -48,7 +48,7 @@ _ID_AT: Final = 68
 
 
 class Connection:
-    """A connection to the file. It is opened when it is first used, and again after an error."""
+    """A connection to the file, which is opened at first use, and after an error or ``close``."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file

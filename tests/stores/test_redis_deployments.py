@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.stores.base import PAUSE, StoreError, key_of_host
-from scrapy_rep.stores.registry import is_store, without_secrets
+from scrapy_rep.stores.registry import is_valid_uri, without_secrets
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import robots
 from tests.redis_deployments import TLS, Cluster, Sentinels
@@ -188,7 +188,7 @@ async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path, request):
     ],
 )
 def test_urls(uri):
-    assert is_store(uri)
+    assert is_valid_uri(uri)
     store = store_of(uri)
     assert store is not None
     assert "pass" not in without_secrets(uri)
@@ -209,4 +209,4 @@ def test_urls(uri):
     ],
 )
 def test_what_is_no_url(uri):
-    assert not is_store(uri)
+    assert not is_valid_uri(uri)
