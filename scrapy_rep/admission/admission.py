@@ -151,7 +151,7 @@ class Admission:
         )
 
     def terms(self, decision: Decision) -> dict[str, Any] | None:
-        """Return what each reason asks of an allowed request, or None; log and send a new delay."""
+        """Return what each reason asks of an allowed request, or None; announce a new delay."""
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return None
@@ -209,7 +209,7 @@ class Admission:
         return hold
 
     async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
-        """Claim the lease of the host; without it, also if cancelled, tell that nothing is sent."""
+        """Claim the lease of the host. Without it, also if cancelled, call ``not_sent``."""
         lease: Lease | None = _NOT_CLAIMED
         try:
             lease = await self._leases.claim(ask.host, seconds)

@@ -68,8 +68,8 @@ class DelayLimits:
     def before(self, decision: Decision) -> tuple[float, str]:
         """Return the seconds of the delay before the request of ``decision``, and what sets them.
 
-        That is ``robots.txt``, or the setting that limits it. The delay of a request that is not
-        known to be allowed is 0.
+        That is ``robots.txt``, or the setting that limits it. The delay is 0 for a request that is
+        not known to be allowed, and for hosts as in ``seconds``.
         """
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
@@ -145,7 +145,7 @@ class CrawlDelay(HoldReason):
         return self._limits.seconds(origin, asked)
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Hold a request with a delay, or whose robots.txt has expired, until that is over."""
+        """Hold a request with a delay, or with no entry any more, until its host's is over."""
         host = self._hosts.get(ask.host)
         if host is None or (ask.on_wire and host.last is ask.head()):
             return None
@@ -174,6 +174,7 @@ class CrawlDelay(HoldReason):
         return seconds
 
     def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
+        """If the request is the last one, let the next be sent when the lease has ended."""
         host = self._hosts.get(ask.host)
         if host is not None and host.last is ask.head():
             # A lease that lasts longer is that of a probe, and ends with its response.

@@ -120,7 +120,7 @@ def store_again(request: Request) -> None:
 
 
 def copy_for_scheduler(request: Request, *, priority_cut: int = 0) -> Request:
-    """Return a copy of ``request``, not filtered, for the scheduler. It has a note to undo that."""
+    """Return a copy for the scheduler: not filtered, its priority lowered, and a note of both."""
     # DIRECT is replaced when a scheduler returns the request. If none does, the request counts as
     # direct, and is not given back again and again.
     noted = [Source.DIRECT.value, request.dont_filter, request.priority]

@@ -48,10 +48,7 @@ class Permit:
 
 
 class LookupLimit:
-    """A semaphore with ``permits`` permits, in the order of calls; slow lookups pass theirs on.
-
-    ``take`` and ``acquire`` give a permit; the one that has it calls its ``release``.
-    """
+    """A semaphore with ``permits`` permits, in the order of calls; slow lookups pass theirs on."""
 
     def __init__(self, permits: int, clock: Clock) -> None:
         self._free = permits
