@@ -42,7 +42,7 @@ _MAX_KEYS: Final = 10_000
 
 
 class Tally:
-    """Counts requests by a key, and has a text for each key; its ``len()`` is that of the keys."""
+    """Counts requests by a key, for a table of the most frequent keys; ``len()`` counts keys."""
 
     def __init__(self) -> None:
         self.total: int = 0
@@ -93,7 +93,7 @@ class Causes(Tally):
 
 
 class Drops:
-    """Logs and counts dropped requests, and sends their signal. The callers drop them."""
+    """Logs and counts requests that its callers drop, sends their signal, and logs a summary."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer) -> None:
         options = Options.of(crawler)

@@ -30,7 +30,7 @@ DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
 
 @dataclass(frozen=True)
 class Override:
-    """A valid entry of REP_OVERRIDES."""
+    """A valid entry of REP_OVERRIDES, which may have expired. Its file is read only once."""
 
     host: str
     """A host name; or ``.`` and a domain, which means the domain and all its subdomains."""
@@ -85,7 +85,7 @@ class Override:
 
 
 class Overrides:
-    """All entries of REP_OVERRIDES. Of several that match a host, the most specific one applies."""
+    """All entries of REP_OVERRIDES: the most specific one of a host applies, until it expires."""
 
     def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
         """Read the files of entries that have not expired.

@@ -55,7 +55,7 @@ class Decision(NamedTuple):
 
 
 class Decider:
-    """Decides on the requests of a crawl. It does not drop, count or announce any request."""
+    """Decides on requests, from memory or after lookups; doesn't drop, count or announce any."""
 
     def __init__(self, crawler: Crawler, cache: Cache, overrides: Overrides) -> None:
         self._cache = cache

@@ -30,7 +30,7 @@ _LEFT_ALONE: Final = re.compile(
 
 
 class Handler(NamedTuple):
-    """The download handler of a scheme."""
+    """The forms of URLs that the download handler of a scheme may send."""
 
     sends: tuple[Sends, ...]
     """Functions that yield the URLs that may be sent for a URL. Their flag is the value of

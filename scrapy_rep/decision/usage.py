@@ -28,7 +28,7 @@ _purposes: Final = several_of(PURPOSES)
 
 
 class Judgement(NamedTuple):
-    """The usage preferences for a page, compared with the declared purposes."""
+    """The usage preferences for a page, and the result for each declared purpose."""
 
     usage: Usage
     results: dict[str, Value]

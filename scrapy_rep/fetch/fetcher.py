@@ -8,7 +8,8 @@ closest to the downloader, removes what the others have changed.
 
 import logging
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from time import monotonic
@@ -114,14 +115,12 @@ class Fetcher:
         chain = Chain(file, monotonic() + seconds)
         if file.is_robotstxt:
             self._count(stats.REQUEST_COUNT)
-        self._listen()
         try:
-            outcome = await within(seconds, self._follow_redirects(chain, page))
+            with self._size_limit():
+                outcome = await within(seconds, self._follow_redirects(chain, page))
         except TimeoutError as error:
             self._count(stats.EXCEPTION_COUNT.format(exception=TimeoutError))
             outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
-        finally:
-            self._stop_listening()
         if not file.is_robotstxt:
             self._count(stats.TDMREP_COUNT.format(kind=outcome.kind.value))
             return outcome
@@ -325,16 +324,18 @@ class Fetcher:
         request.meta[TRANSFER_KEY] = transfer
         return request
 
-    def _listen(self) -> None:
+    @contextmanager
+    def _size_limit(self) -> Iterator[None]:
         # The signal is connected only during fetches, as it costs time for every page.
         if self._in_flight == 0:
             self._crawler.signals.connect(self._bytes_received, signals.bytes_received)
         self._in_flight += 1
-
-    def _stop_listening(self) -> None:
-        self._in_flight -= 1
-        if self._in_flight == 0:
-            self._crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if self._in_flight == 0:
+                self._crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER_KEY)

@@ -56,7 +56,10 @@ class Span(NamedTuple):
 
 
 class Contents:
-    """The text of a body, in which groups are found; lines are cut at NUL and MAX_LINE_BYTES."""
+    """The text of a body: finds groups, and reads the fields or rules in their spans.
+
+    Lines are cut at NUL and MAX_LINE_BYTES.
+    """
 
     __slots__ = ("_lower", "text")
 

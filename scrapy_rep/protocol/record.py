@@ -36,7 +36,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How the last fetches of a file ended, and its last good copy.
+    """How the last fetches of a file ended, and its last good copy; with its form in stores.
 
     A fetch has failed if the file is unreachable.
     """

@@ -8,10 +8,10 @@ from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url
 
 
 class SiteFile(NamedTuple):
-    """A file at a fixed path of an origin.
+    """The robots.txt or tdmrep.json of an origin, without its content: its URL, its key in stores.
 
-    All these files are fetched and stored in the same way. A worker that fetches one has a lease on
-    it: the right to fetch it, for a time, while other workers wait for the result.
+    A worker that fetches one has a lease on it: the right to fetch it, for a time, while other
+    workers wait for the result.
     """
 
     origin: Origin

@@ -37,7 +37,7 @@ _WITH_HEADS: Final = 512
 
 
 class Literals:
-    """The literal patterns of a group.
+    """The literal patterns of a group; ``decide`` finds the one that decides on a target.
 
     A pattern that ends with ``$`` is stored with it, and ``$`` is appended to the target. As
     canonical targets contain no ``$``, the pattern is a prefix of the one target that it matches.

@@ -28,7 +28,7 @@ _SLICES: Final = 256
 
 
 class GramIndex:
-    """An index of strings by one gram of each."""
+    """An index of strings by one gram of each; ``find`` returns those that may be in a text."""
 
     __slots__ = ("_few", "_index", "_lengths")
 

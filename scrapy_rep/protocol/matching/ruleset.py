@@ -105,7 +105,7 @@ class RuleList:
 
 
 class RuleSet:
-    """The rules for one crawler, small in memory.
+    """The rules for one crawler, small in memory; ``verdict_for`` decides on a target.
 
     For the first verdicts, the target is compared with all patterns, as most sites of a broad crawl
     have few pages. Then an index is built: ``Literals`` and ``Wildcards``.

@@ -111,7 +111,7 @@ def _text_to_search(pattern: str) -> str:
 
 
 class Wildcards:
-    """The patterns of a group that have a ``*`` inside, the longest first.
+    """The patterns of a group with a ``*`` inside; ``decide`` finds the one that decides.
 
     ``begins`` and ``parts`` are for a fast check. If a target begins with none of ``begins``, and
     contains none of ``parts``, no pattern matches.

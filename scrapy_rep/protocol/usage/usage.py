@@ -63,7 +63,7 @@ UNREADABLE_ELEMENTS: Final = _statements_of_unread("meta elements that can't be 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The usage preferences of a site for one page. Immutable."""
+    """The usage preferences of a site for one page. ``with_…`` methods return a copy with more."""
 
     statements: tuple[Statement, ...] = ()
     """The statements that apply to the page, in the order of PLACES."""
