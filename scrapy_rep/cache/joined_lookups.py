@@ -41,9 +41,9 @@ class JoinedLookups(Generic[T]):
     """All lookups that are under way, at most one of each origin.
 
     ``look_up`` is called with an origin, product tokens, the request that started the lookup, and
-    a permit of ``limit``, or None if none was free; it returns the result, and releases it.
-    ``after`` is called when all that wait have got the result, with the origin, the result (None
-    after an error) and the request. After ``close``, CrawlClosingError is raised.
+    a permit of ``limit`` to release, or None if none was free; it returns the result. ``after`` is
+    called when all that wait have got the result, with the origin, the result (None after an error)
+    and the request. After ``close``, CrawlClosingError is raised.
     """
 
     def __init__(
