@@ -114,8 +114,6 @@ class RobotsTxtMiddleware:
             if decision is None:
                 return self._let_pass_undecided(request)
             verdict, entry = decision.verdict, decision.entry
-            if note.again:  # the entry was not looked up for this decision
-                decision.mark_entry_used()
             if (
                 verdict is None
                 or not verdict.allowed
@@ -286,8 +284,7 @@ class RobotsTxtMiddleware:
             if entry.unused or entry.tdmrep is not None or note.again:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._time() + _DECISION_LIFE)
-                if not note.again:  # the former entry has decided on this page before
-                    entry.mark_used()
+                entry.mark_used()
             if self._checks_all or (entry.has_terms and self._keeps_terms):
                 terms = self.admission.terms(decision)
         # A plain tuple as in store_grant, without the time of a call.

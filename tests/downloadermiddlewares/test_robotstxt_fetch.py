@@ -359,7 +359,9 @@ class Gathers:
         await over
 
 
-async def test_expired_rules_decide_again_on_one_page_only(web, monkeypatch):
+async def test_rules_looked_up_for_a_page_that_is_decided_again_decide_on_no_other_when_expired(
+    web, monkeypatch
+):
     clock = Clock(monkeypatch)
     rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "max-age=1"})
     site = web.site(rules)
@@ -378,8 +380,7 @@ async def test_expired_rules_decide_again_on_one_page_only(web, monkeypatch):
     pages = [site.url(f"/{number}") for number in range(4)]
     await crawl(*pages, settings=settings, opened=opened)
     assert len(site.targets) == 4
-    # The first page has valid rules, the second new ones, which the third is the first page of.
-    assert len(site.robots_requests) == 3
+    assert len(site.robots_requests) == 4
 
 
 async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of_its_rules(

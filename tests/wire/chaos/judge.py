@@ -116,8 +116,11 @@ def _leaks(plan, host, journal, pages, processes, found):
         if not any(_allows(_version(host, each, first), page) for each in counts):
             found.breaks["leak"].append(what)
         answered = known[-1]["answered"]
+        # One that was lost with its connection is this page itself, which Twisted has sent again.
         earlier = any(
-            answered < each["at"] < page["at"] and _process_of(each, processes) is process
+            answered < each["at"] < page["at"]
+            and _process_of(each, processes) is process
+            and each["path"] != page["path"]
             for each in pages
         )
         age = page["at"] - answered
