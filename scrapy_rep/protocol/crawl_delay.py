@@ -31,7 +31,7 @@ class Delay(NamedTuple):
 
 
 def delay_in(fields: Iterable[Field]) -> Delay | None:
-    """Return the longest valid delay in the fields of a group; None if there is none above 0."""
+    """Return the longest delay in fields of a group, above 0 and up to MAX_CRAWL_DELAY, or None."""
     delays = [
         Delay(seconds, field)
         for field in fields
@@ -41,7 +41,7 @@ def delay_in(fields: Iterable[Field]) -> Delay | None:
 
 
 def _delay_of(field: Field) -> float | None:
-    """Return the delay in seconds, 0 or more; None for other fields and malformed values."""
+    """Return the delay in seconds, 0 or more; None for other fields, bad values, a rate of 0."""
     if field.name == "crawl-delay":
         return float(field.value) if _SECONDS(field.value) else None
     if field.name == "request-rate":

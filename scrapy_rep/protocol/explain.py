@@ -20,15 +20,15 @@ class Explanation:
     group: Group | None
     """The group that applies. Groups of one token are merged."""
     matching: tuple[Rule, ...]
-    """The rules of ``group`` that match, the longest first. The first of these rules decides."""
+    """The rules of ``group`` that match, the longest first. The first decides, if a rule does."""
     verdict: Verdict
 
 
 def explain(body: bytes, target: str, *tokens: str) -> Explanation:
     """Return the verdict of the robots.txt ``body`` on a URL, and how it was found.
 
-    ``target`` is path and query in canonical form, as ``target_of`` returns them. *tokens* are the
-    product tokens of the crawler, the most specific first.
+    ``target`` is path and query in canonical form, as ``target_of`` returns them; other spellings
+    are not checked. *tokens* are the product tokens of the crawler, the most specific first.
     """
     robots = RobotsTxt.parse(body)
     group = robots.group_for(*tokens)

@@ -64,8 +64,9 @@ class Policy:
     def is_due(self, record: Record | None, now: float, crawl_start: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
-        It has if it has expired, or was cut by lower limits. One that is unreachable is due at its
-        next try, or earlier if ``crawl_start`` is after the last try (``_may_retry_early``).
+        It has without a record, if this has expired or is from the future, or if the settings may
+        now give another outcome. An unreachable one is due at its next try, or earlier if
+        ``crawl_start`` is after the last try (``_may_retry_early``).
         """
         if (
             record is None
@@ -102,8 +103,8 @@ class Policy:
 
         ``jitter``, a random number from 0 to 1, keeps many crawlers from trying at the same time.
         After a failed fetch the last good copy stays in the record. Any other outcome ends the
-        outage. The time between two failed fetches is added to the duration of the outage, unless
-        one of the two failed on the route to the origin, for example at a proxy.
+        outage, and drops that copy. The time between two failed fetches is added to the duration of
+        the outage, unless one of the two failed on the route to the origin, such as at a proxy.
         """
         if isinstance(outcome, Available):
             return Record(file, outcome, outcome)
@@ -139,7 +140,7 @@ class Policy:
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _disallows_all_until(self, record: Record) -> float:
-        """Return until when an outage disallows all pages, infinity if a try must end it."""
+        """Return until when an outage disallows all pages; infinity if that takes another try."""
         # The part of robots.txt that was cut may disallow any URL, so nothing is allowed in this
         # outage before a fetch succeeds.
         if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
@@ -151,7 +152,7 @@ class Policy:
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _may_retry_early(self, record: Record, now: float) -> bool:
-        """Return whether a new crawl may fetch before the next try, unless Retry-After set it."""
+        """Return whether ``retry_delay`` has passed since a failure without Retry-After."""
         evidence = record.last.evidence
         return (
             record.unreachable_since is not None
@@ -176,7 +177,7 @@ class Policy:
         )
 
     def _retry_delay(self, outcome: Unreachable, tries: int, jitter: float) -> float:
-        """Return Retry-After, within the limits; else doubled delays, half as long after a 503."""
+        """Return Retry-After, within the limits; else doubled delays with jitter, half if 503."""
         evidence = outcome.evidence
         asked = retry_after(evidence.retry_after, evidence.at)
         if asked is not None:

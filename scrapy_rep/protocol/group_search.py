@@ -78,7 +78,7 @@ class Contents:
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
-        """Yield the lines of a span that have a field, or one that begins with one of *names*."""
+        """Yield the lines of a span with a field; with *names*, with one that begins with these."""
         search = line_pattern(fields=names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
@@ -86,7 +86,7 @@ class Contents:
         """Yield ``User-agent`` lines, and other lines as ``fields`` does, each with a flag.
 
         The flag is true for a ``User-agent`` line that directly follows another one, or is the
-        first of the span. ``Sitemap`` lines between them don't matter.
+        first of the span. ``Sitemap`` lines, and lines without a field, between them don't matter.
         """
         end = span.start - 1
         search = line_pattern(LineKind.USER_AGENT, fields=names) if names else FIELD
@@ -167,7 +167,10 @@ class Contents:
 
 
 def _read_rules(number: int, text: bytes) -> tuple[list[bytes], list[int]]:
-    """Return values and words of the rules below the first line, whose number is ``number``."""
+    """Return values and words (see ``Contents.rules``) of the rules below the first line.
+
+    ``number`` is that of this line, a ``User-agent`` line. ``text`` begins with the LF before it.
+    """
     # Most rules directly follow each other: such a run is read at once. A value that contains LF is
     # the last one of a run, followed by the lines after the run.
     pieces = _split_at_rules(text)

@@ -10,7 +10,7 @@ _FOREVER: Final = 2**31
 
 
 def delta_seconds(value: str) -> int | None:
-    """Return the seconds in a header (2**31 if above ten digits), or None (RFC 9111 §1.2.2)."""
+    """Return the seconds in a header (RFC 9111 §1.2.2), 2**31 if above ten digits; else None."""
     value = value.strip()
     if not (value.isascii() and value.isdigit()):
         return None
@@ -52,7 +52,7 @@ def freshness_lifetime(
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds from ``now`` to Retry-After (RFC 9110 §10.2.3), 0 or more, or None."""
+    """Return the seconds from ``now`` to Retry-After (RFC 9110 §10.2.3), 0 if past; else None."""
     if not value:
         return None
     seconds = delta_seconds(value)

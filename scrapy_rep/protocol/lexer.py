@@ -125,9 +125,9 @@ def read_line(number: int, content: bytes) -> Line:
 def line_pattern(*kinds: LineKind, fields: tuple[str, ...] = ()) -> re.Pattern[bytes]:
     """Return a pattern that matches the lines of these kinds or fields, with the LF before each.
 
-    Lines have the kind that ``read_line`` returns. A field that only begins with one of ``fields``
-    is matched, too. There are two regex groups for each kind, in the order of ``kinds``, then two
-    for each field; one of all these groups has the value.
+    Lines have the kind that ``read_line`` returns. ``fields`` are in lower case; a field that only
+    begins with one is matched, too. There are two regex groups for each kind, in the order of
+    ``kinds``, then two for each field; one of all these groups has the value.
     """
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
@@ -152,7 +152,7 @@ def _any_case_pattern(names: Iterable[bytes]) -> bytes:
 def normalise_lines(body: bytes) -> bytes:
     """Return a body without byte order mark, with LF before each line, not behind the last one.
 
-    A CR before LF may stay in the text, as white space at the end of the line (SPEC L-1).
+    A CR before LF may stay, as white space at the end of a line; another becomes LF (SPEC L-1).
     """
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)

@@ -121,6 +121,7 @@ class _Linter:
         """Numbers of the usage lines between the last ``User-agent`` line and its first rule."""
 
     def read(self, body: bytes) -> Lint:
+        """Do what ``lint`` does. To be called once."""
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
         if mark:
             self._add_finding(None, "byte-order-mark")
@@ -250,6 +251,7 @@ class _Linter:
         return f"sitemap {as_text(line.value)}"
 
     def _read_user_agent(self, line: Line) -> str:
+        """Also add findings about usage lines that are between ``User-agent`` lines."""
         self._named = True
         self._has_rule = False
         for number in self._between:

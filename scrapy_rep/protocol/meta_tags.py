@@ -50,11 +50,11 @@ UNREADABLE: Final = Tags(noindex=True, nofollow=True)
 def of_page(
     headers: Iterable[str], metas: Iterable[tuple[str, str]], tokens: Iterable[str], now: float
 ) -> Tags:
-    """Return the tags of a page for a crawler with these product tokens.
+    """Return the tags of a page for a crawler with these product tokens, and for all crawlers.
 
-    ``headers`` are the values of X-Robots-Tag, ``metas`` the names and contents of the meta
+    ``headers`` are the values of X-Robots-Tag, ``metas`` the names and contents of all meta
     elements, ``now`` is in seconds since the epoch. If there are more elements or more text than
-    the limits allow, the object TOO_MANY is returned.
+    the limits allow, the object TOO_MANY is returned. ``of_meta`` and ``of_header`` have no limit.
     """
     tags, room = Tags(), MAX_TAG_TEXT
     names = names_in_tags(tokens)
@@ -95,7 +95,7 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
 
 
 def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
-    """Yield the parts of an X-Robots-Tag header for a crawler with these product tokens."""
+    """Yield the parts of an X-Robots-Tag header for all crawlers, and for one with these tokens."""
     names = names_in_tags(tokens)
     concerned, start = True, 0
     for part in _parts(value):
@@ -111,7 +111,7 @@ def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
 
 
 def _tags_in(content: str, now: float) -> Tags:
-    """Return the tags in ``content``. An ``unavailable_after`` that is over is a ``noindex``."""
+    """Return the tags in ``content``: also ``noindex`` for an ``unavailable_after`` in the past."""
     tags = Tags()
     for directive in _directives(content):
         date, word = directive.group("date", "word")

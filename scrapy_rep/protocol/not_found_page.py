@@ -43,7 +43,7 @@ _MAX_VISIBLE: Final = 512
 
 
 def is_not_found_page(body: bytes) -> bool:
-    """Return whether the first visible words of a page contain a phrase such as 'page not found'.
+    """Return whether the first 512 visible characters contain a phrase such as 'page not found'.
 
     Words further down don't count. A maintenance page may contain such a phrase there. If it
     counted, all pages of a site would be allowed while the site is down.

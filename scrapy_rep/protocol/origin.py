@@ -79,8 +79,7 @@ def origin_of(url: str) -> Origin:
     another value of the Host header, so it has a robots.txt of its own.
 
     :raises ValueError: if the URL has another scheme, no host, a host or port that URL parsers read
-        differently (escapes, backslashes, blanks), a host of more than 255 characters, or a port
-        above 65,535.
+        differently (escapes, backslashes, blanks), more than 255 characters, a port above 65,535.
     """
     # Only the text before the first slash after the scheme determines the origin.
     end = url.find("/", len("https://"))
@@ -117,6 +116,7 @@ def target_of(url: str) -> str:
 
 
 def _parse_origin(url: str) -> Origin:
+    """Do what ``origin_of`` does, without its cache."""
     match = _AUTHORITY(url)
     if not match:
         raise ValueError("not an absolute http, https or ftp URL")
@@ -138,6 +138,7 @@ def _parse_origin(url: str) -> Origin:
 
 
 def _normalise_host_name(host: str) -> str:
+    """Return a host name in lower case and punycode. Raises ValueError if it isn't valid."""
     if not host.isascii() and len(host) <= MAX_HOST_LENGTH:
         # IDNA 2003, which w3lib uses for the URLs of Scrapy's requests. For some characters (ß) the
         # versions of IDNA differ, and robots.txt must be fetched from the same host as the page.

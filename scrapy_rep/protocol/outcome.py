@@ -105,7 +105,7 @@ Outcome = Available | Unavailable | Unreachable
 
 
 def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
-    """Return the outcome of a fetch; without a known status, it is ``Unreachable``.
+    """Return the outcome of a fetch by its status; Unreachable if that is None, or in no class.
 
     ``body`` is the decoded text, cut to the size limit. ``soft_404`` is whether a server error
     with a page that means 'not found' counts as a 404 (SPEC F-9).

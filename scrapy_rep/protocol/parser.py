@@ -114,11 +114,9 @@ class RobotsTxt:
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
         """Return the lines with other fields, such as ``Crawl-delay``, that apply to a crawler.
 
-        With *names*, in lower case, return only lines with these fields. This is fast if the file
-        contains none of these words.
-
-        A field between two ``User-agent`` lines applies only to the ``User-agent`` lines directly
-        above it, as authors mean it, while the rules below apply to all crawlers of the group.
+        With *names*, in lower case, return only lines with these fields. A field between two
+        ``User-agent`` lines applies only to the ``User-agent`` lines directly above it, as authors
+        mean it, while the rules below apply to all crawlers of the group.
         """
         if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
@@ -143,15 +141,14 @@ class RobotsTxt:
         return rules
 
     def verdict(self, url: str, *tokens: str) -> Verdict:
-        """Return whether a crawler may fetch a URL of the origin of this file, and why."""
+        """Return whether a crawler may fetch a URL, and why. Its origin is not compared."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
         """Return the lines with usage preferences that apply to a crawler.
 
         A line between ``User-agent`` lines of a group applies to all of its crawlers. Of the lines
-        above the first ``User-agent`` line, some apply, too: see ``UsageRules``. This is fast if
-        the file has no usage preferences.
+        above the first ``User-agent`` line, some apply, too: see ``UsageRules``.
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
             return NO_USAGE_RULES
@@ -178,7 +175,7 @@ class RobotsTxt:
         ]
 
     def _name_and_spans(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
-        """Return the first name that has groups, else ``*``; and their spans, from the name on."""
+        """Return the first name that has groups, else ``*``; their spans, if any, from it on."""
         if self._last_named and self._last_named[0] == tokens:
             return self._last_named[1:]
         names = _names_of(tokens)
@@ -196,6 +193,7 @@ class RobotsTxt:
         return self._last_named[1:]
 
     def _merged_group(self, spans: list[Span]) -> Group:
+        """Return a group with the lines of all ``spans``, without ``Sitemap`` lines."""
         agents: list[Field] = []
         others: list[Field] = []
         fields_of = {LineKind.USER_AGENT: agents, LineKind.OTHER: others}

@@ -59,8 +59,7 @@ def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
     tokens. A ``*`` after a token, blanks and repetitions are dropped, so ``*`` has no token.
 
     :raises ValueError: if a name has other characters than ASCII letters, digits, ``.``, ``_`` and
-        ``-``, as it would be cut there. Also if a whole User-Agent contains no token, or letters
-        outside ASCII before its first comment.
+        ``-``, or a whole User-Agent no token, or letters outside ASCII before its first comment.
     """
     if isinstance(value, str):
         value = [value]
@@ -69,6 +68,7 @@ def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _tokens_of_item(item: str) -> tuple[str, ...]:
+    """Return the tokens of one name or User-Agent, none for ``""`` and ``*``. Raises ValueError."""
     tokens = tokens_of_name(item)
     names, _, _ = item.partition("(")
     is_whole = _CONFIGURED(item) or (_HEADER(item) and names.isascii())
@@ -95,7 +95,7 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
 
     Product names outside comments come first, then the names in comments: the name after
     ``compatible;`` and all names in the form ``name/version``. Names of browsers and operating
-    systems, URLs and mail addresses are skipped.
+    systems, URLs and mail addresses are skipped, so there may be no token.
     """
     user_agent = _text(user_agent)
     products: list[str] = []

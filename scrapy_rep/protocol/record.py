@@ -90,8 +90,7 @@ class Record:
     def decode(cls, data: bytes, key: str, *, max_size: int) -> Record:
         """Return the record that ``encode`` wrote for the file with that ``key``.
 
-        The data is not trusted: RecordError is raised for data of another version, of another file,
-        above ``max_size``, or damaged.
+        RecordError is raised for data of another version or file, above ``max_size``, or damaged.
         """
         try:
             return _decode(data, key, max_size)
@@ -138,6 +137,7 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
 
 
 def _inflate(data: bytes, max_size: int) -> bytes:
+    """Return the text in ``data``. Raises RecordError if it is too long or cut, and zlib.error."""
     inflater = zlib.decompressobj()
     inflated = inflater.decompress(data, _max_inflated_size(max_size))
     if not inflater.eof:
@@ -170,7 +170,10 @@ def _without_defaults(evidence: Evidence) -> dict[str, Any]:
 
 
 def _evidence_of(at: object, hops: Any = (), **values: Any) -> Evidence:
-    """Return the evidence with these fields of JSON. Raises RecordError if a type is wrong."""
+    """Return the evidence with these fields of JSON, which are not trusted.
+
+    Raises RecordError if a type is wrong, KeyError for unknown fields, TypeError for missing ones.
+    """
     ended = _float_or_none(at)
     is_sequence = isinstance(hops, list | tuple)
     if ended is None or not is_sequence or not all(isinstance(hop, str) for hop in hops):

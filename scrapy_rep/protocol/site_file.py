@@ -10,8 +10,7 @@ from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url
 class SiteFile(NamedTuple):
     """The robots.txt or tdmrep.json of an origin, without its content: its URL, its key in stores.
 
-    A worker that fetches one has a lease on it: the right to fetch it, for a time, while other
-    workers wait for the result.
+    A worker that fetches it has its lease, the right to do so for a time; other workers wait.
     """
 
     origin: Origin
@@ -20,7 +19,7 @@ class SiteFile(NamedTuple):
 
     @classmethod
     def from_key(cls, key: str) -> SiteFile:
-        """Return the file with this ``key``. Raises ValueError if it hasn't the form of one."""
+        """Return the file with this ``key``, whatever its path. Raises ValueError if it is none."""
         origin, path = split_url(key)
         file = cls(origin) if path == "/" else cls(origin, path)
         if file.key != key:

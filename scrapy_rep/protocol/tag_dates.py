@@ -33,7 +33,7 @@ _CENTURY_ENDS: Final = 68
 
 
 def read_date(text: str) -> datetime | None:
-    """Return the date and time in a text, with its time zone; None if there is no valid date.
+    """Return the first date in a text, with its time and zone; None without a date, or if invalid.
 
     A time without a zone is UTC. A date without a time means the beginning of the day.
     """
@@ -66,7 +66,7 @@ def _parse_month(text: str) -> int:
 
 
 def _parse_time(time: re.Match[str] | None) -> tuple[int, int, int]:
-    """Return hour, minute, second; for 24:00:00 or a leap second, those of the second before."""
+    """Return hour, minute, second, unchecked, 0 if missing; 23:59:59 for 24:00:00, 59 for a 60."""
     numbers = () if time is None else filter(None, time.group(1, 2, 3, 4, 5, 6))
     hour, minute, second, *_ = (*map(int, numbers), 0, 0, 0)
     if (hour, minute, second) == (24, 0, 0):  # as ISO 8601 may write the end of a day
@@ -75,7 +75,7 @@ def _parse_time(time: re.Match[str] | None) -> tuple[int, int, int]:
 
 
 def _parse_zone(time: re.Match[str] | None) -> timezone:
-    """Return the zone of a time; UTC if it has none, or if there is no time."""
+    """Return the zone of a time, else UTC. Raises ValueError for an offset of a day or more."""
     hours, minutes, name = (None, None, None) if time is None else time.group(7, 8, 9)
     if not hours:
         return timezone(timedelta(hours=_HOURS[name or "utc"]))

@@ -87,15 +87,14 @@ class Verdict(NamedTuple):
     def with_origin(self, origin: Origin | None) -> Verdict:
         """Return this verdict with the URL of the robots.txt of ``origin``.
 
-        The verdict is returned unchanged if ``origin`` is None, if it already has such a URL, or if
-        an override decided.
+        It is returned unchanged if ``origin`` is None, if it has a URL, or if an override decided.
         """
         if origin is None or self.robotstxt_url is not None or self.reason is Reason.OVERRIDE:
             return self
         return self._replace(robotstxt_url=origin.robotstxt_url)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dict of values for JSON; ``next_try`` is None if there is none, not infinity."""
+        """Return a flat dict for JSON: the rule is text, and an infinite ``next_try`` is None."""
         cause, since, next_try = self.outage or (None, None, None)
         return {
             "allowed": self.allowed,

@@ -36,14 +36,14 @@ _REFERENCE: Final = re.compile(b"|".join(_REFERENCES))
 
 
 def is_html(text: bytes) -> bool:
-    """Return whether a text begins as HTML pages do; the Content-Type doesn't matter."""
+    """Return whether a text begins with ``<!doctype html`` or ``<html``, after blanks or none."""
     return _PAGE.match(text) is not None
 
 
 def unwrap(text: bytes, *, truncated: bool) -> bytes:
     """Return the plain text that a browser has wrapped in HTML; else ``text``, the same object.
 
-    If ``truncated`` is true, the text was cut, so that the end of the HTML may be missing.
+    If ``truncated`` is true, the text was cut, so that all of the end of the HTML may be missing.
     """
     head = _HEAD.match(text, 0, _MAX_HEAD)
     if head is None:

@@ -87,7 +87,7 @@ class RuleList:
         return self.patterns.split("\n"), self._words, values
 
     def decide(self, target: str) -> tuple[str, int, bytes | None] | None:
-        """Return pattern, word, value (None if equal) of the rule that decides; None if none."""
+        """Return pattern, word (``packed``), value (None if equal) of what decides; else None."""
         patterns = self.patterns.split("\n")
         # A pattern that ends with $ is the beginning of the one target that it matches, and $.
         matching = set(filter((target + "$").startswith, patterns))
@@ -116,11 +116,7 @@ class RuleSet:
     def __init__(
         self, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
     ) -> None:
-        """``values``, as written, and ``words`` are those of the rules of a group (``rules_of``).
-
-        With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
-        the directory itself, as in Google's parser.
-        """
+        """``values`` and ``words`` are as for ``rules_of``, *index_files* as for ``RobotsTxt``."""
         self._list: RuleList | None = RuleList(values, words, index_files=index_files)
         self._scans = _SCANS
         self._literals = _NO_LITERALS
@@ -239,7 +235,7 @@ def directory_of(pattern: str) -> str | None:
 
 
 def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
-    """Return for each pattern the word of its first ``Allow``, else of its first ``Disallow``."""
+    """Return by pattern the word (``packed``) of its first ``Allow``, or else ``Disallow``."""
     deciding: dict[str, int] = {}
     for pattern, word in zip(patterns, words, strict=True):
         other = deciding.get(pattern)

@@ -99,10 +99,10 @@ def is_match(pattern: str, target: str) -> bool:
 
 
 def _text_to_search(pattern: str) -> str:
-    """Return the end of the longest part of ``pattern``; all targets that match contain it.
+    """Return the end of the longest part of ``pattern``, or ``/`` if all parts are empty.
 
-    Patterns differ most at the end of parts. It is short, because the time of a search may be
-    proportional to the length of the text times that of the target.
+    All targets that match contain it. Patterns differ most at the end of parts. It is short, as the
+    time of a search may be proportional to the length of the text times that of the target.
     """
     parts = pattern.rstrip("*$").split("*")
     if "%" in pattern:  # behind a *, some escapes match a character in queries

@@ -108,12 +108,12 @@ _words_in: Final = re.compile(r"[\w-]+").findall
 
 
 def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
-    """Return the statements in an X-Robots-Tag header for a crawler with these tokens."""
+    """Return the statements of TAG_LABELS in an X-Robots-Tag header, for these product tokens."""
     return _tags_in(",".join(parts_for_tokens(value, tokens)), value, HEADER)
 
 
 def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Statement]:
-    """Return the statements in ``<meta name=… content=…>`` for a crawler with these tokens."""
+    """Return the statements of TAG_LABELS in ``<meta name=… content=…>``, for these tokens."""
     if name.strip().lower() not in names_in_tags(tokens):
         return []
     return _tags_in(content, content, META)
@@ -148,7 +148,7 @@ def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[State
 
 
 def license_in_link(value: str) -> list[Statement]:
-    """Return a statement for each license with the type of RSL in a ``Link`` header."""
+    """Return a statement for each link to an RSL license, by its type, with an absolute URI."""
     found = []
     for link in _LINK.finditer(value):
         parameters = {

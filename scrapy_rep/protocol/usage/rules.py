@@ -80,9 +80,8 @@ class UsageRules:
     def __init__(self, lines: Sequence[Line], above: Sequence[Line] = ()) -> None:
         """``lines`` are in the groups, ``above`` above the first ``User-agent`` line.
 
-        Of the lines above, licenses count if the groups have none. A Content-Signal counts if the
-        groups have none, but only what it disallows: this is our own decision, as authors write
-        such lines for all crawlers.
+        Of the lines above, licenses count if the groups have none, and so does a Content-Signal,
+        but only what it disallows: our own decision, as authors write such lines for all crawlers.
         """
         self._licenses = _licenses(lines) or _licenses(above)
         if any(map(_is_signal, lines)):
@@ -144,10 +143,10 @@ def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
 
 
 def _statements_of_longest(rules: Iterable[_Rule], target: str) -> list[Statement]:
-    """Return the statements of the longest pattern that matches ``target``.
+    """Return the statements of the longest pattern that matches ``target``, or an empty list.
 
-    If several patterns of this length match, the statements of all of them are returned. Their
-    order in the file doesn't matter.
+    ``rules`` are sorted, the longest pattern first. If several patterns of the same length match,
+    the statements of all of them are returned.
     """
     longest = 0
     found: list[Statement] = []
@@ -161,6 +160,7 @@ def _statements_of_longest(rules: Iterable[_Rule], target: str) -> list[Statemen
 
 
 def _licenses(lines: Iterable[Line]) -> tuple[Statement, ...]:
+    """Return the statements of the ``License`` lines whose URI is absolute."""
     return distinct(
         statement
         for line in lines

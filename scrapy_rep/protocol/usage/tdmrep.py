@@ -49,9 +49,9 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
 class TdmRules:
     """The rules of a tdmrep.json.
 
-    ``body`` may be any bytes. The first object whose location matches a target decides. If the file
-    is no JSON array, all targets have a statement with the value ``unknown``. If it is too long to
-    be read, all pages are reserved.
+    ``body`` may be any bytes. The first object whose location matches a target decides; those
+    without a valid location are ignored. If the file is no JSON array, all targets have a statement
+    with the value ``unknown``. If it is too long to be read, all pages are reserved.
     """
 
     __slots__ = ("_otherwise", "_rules", "nbytes")
@@ -81,7 +81,10 @@ class TdmRules:
         return rules
 
     def statements_for(self, target: str) -> list[Statement]:
-        """Return the statements for a canonical target; an empty list if no location matches."""
+        """Return the statements for a canonical target: those of the first location that matches.
+
+        If none does, the list is empty; of a file that was not read, it is that for all targets.
+        """
         for pattern, statements in self._rules:
             if is_match(pattern, target):
                 return statements

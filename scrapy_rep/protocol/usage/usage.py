@@ -81,15 +81,14 @@ class Usage:
     def result(self, purpose: str) -> Value:
         """Return the combined value of all statements for a purpose.
 
-        A disallow has precedence over an allow. Raises ValueError if ``purpose`` is not one of
-        PURPOSES.
+        A disallow goes before an allow. Raises ValueError if ``purpose`` is not one of PURPOSES.
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
         return strictest_value(statement.value for statement in self._statements_about(purpose))
 
     def first_disallowing(self, purposes: Iterable[str]) -> Statement | None:
-        """Return the first statement that disallows any of ``purposes``; None if there is none."""
+        """Return the first statement, purpose by purpose, that disallows one of them; else None."""
         about = chain.from_iterable(map(self._statements_about, purposes))
         return next((statement for statement in about if statement.value == DISALLOW), None)
 
@@ -164,7 +163,7 @@ class Usage:
         return self.with_meta({name: ", ".join(values) for name, values in contents.items()})
 
     def with_statements(self, statements: Iterable[Statement]) -> Usage:
-        """Return the usage with these statements added."""
+        """Return the usage with these statements added, sorted and without repetitions."""
         return replace(self, statements=distinct((*self.statements, *statements)))
 
     def as_dict(self) -> dict[str, Any]:
@@ -176,7 +175,7 @@ class Usage:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Usage:
-        """Return the usage from the values that ``as_dict`` has returned."""
+        """Return the usage from the values that ``as_dict`` has returned; they are not checked."""
         statements = tuple(Statement(**statement) for statement in values["statements"])
         return cls(statements, tuple(values["tokens"]))
 
@@ -185,8 +184,7 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return statements without repetitions, in the order of places and lines.
 
     Of statements that differ only in text or line, the first is kept. Licenses and policies are
-    kept for each URI, up to MAX_USAGE_URIS. So the number of statements is limited, whatever a site
-    sends, and no disallow is lost.
+    kept for each URI, up to MAX_USAGE_URIS. So their number is limited, and no disallow is lost.
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
