@@ -122,8 +122,7 @@ class Decider:
         """Return the decision on ``request`` after the lookups that it needs.
 
         ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
-        the crawl is closed before the lookups end, and LookupError if there is no origin, or no
-        verdict of the rules then.
+        the crawl closes before the lookups end, LookupError without an origin, or a verdict then.
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
@@ -142,7 +141,7 @@ class Decider:
         """Return the decision on ``request`` for a crawler with other product tokens.
 
         ``decision``, that for its own tokens, is returned if it has no entry, or an override. Else
-        there is a verdict after the lookups. Raises CrawlClosingError as ``decision`` does.
+        there is a verdict after the lookups. Raises CrawlClosingError if the crawl is closing.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -166,7 +165,7 @@ class Decider:
 
         ``start`` is the origin of the file. The rules of another origin are also read in the store;
         nothing is fetched for them, and rules that have expired are not known. Usage preferences
-        don't apply to these files, so ``hop`` gets an empty list of purposes.
+        don't apply to these files, so the meta of ``hop`` gets an empty list of purposes.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
@@ -188,8 +187,8 @@ class Decider:
     ) -> None:
         """Look up the robots.txt for ``request``, and also the tdmrep.json if it needs that.
 
-        ``done`` is called with the entry of its origin, or with None and the error. Raises
-        CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
+        ``done`` gets the entry of its origin; or None and the error, which means nothing otherwise.
+        Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
         origin = origin_of(request.url)
         tokens = self.tokens_of(request, origin)
@@ -279,7 +278,7 @@ class Decider:
         """Return the usage preferences for ``decision``, from the sources in REP_USAGE_SOURCES.
 
         Those of tdmrep.json are left out if there is no judgement. If a rule disallows the page,
-        only licenses are returned.
+        only licenses are returned; none at all if an override decided, or no rules are valid.
         """
         _, target, tokens, verdict, entry, _, judgement = decision
         if judgement is not None:

@@ -36,7 +36,7 @@ class ProductTokens:
         return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def of_request(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens of ``request``; without a User-Agent, those of the default header."""
+        """Return the tokens that are set, else those of ``request`` or of its future User-Agent."""
         if self._configured is not None:
             return self._configured
         if user_agents_of(request) is None:
@@ -44,7 +44,7 @@ class ProductTokens:
         return self.of_sent_request(request)
 
     def of_sent_request(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens with which ``request`` is sent; none if it has no User-Agent header."""
+        """Return the tokens that are set, else those in the User-Agent of ``request``, or none."""
         if self._configured is not None:
             return self._configured
         values = user_agents_of(request)
@@ -57,7 +57,7 @@ class ProductTokens:
         return self._tokens
 
     def default(self) -> tuple[str, ...]:
-        """Return the tokens of a request that has no User-Agent header of its own."""
+        """Return the tokens that are set, else those of the User-Agent that a request gets."""
         if self._configured is not None:
             return self._configured
         if self._default is None:

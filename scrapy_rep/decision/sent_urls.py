@@ -30,7 +30,7 @@ _LEFT_ALONE: Final = re.compile(
 
 
 class Handler(NamedTuple):
-    """The forms of URLs that the download handler of a scheme may send."""
+    """What is known of the download handler of a scheme: in which forms it may send a URL."""
 
     sends: tuple[Sends, ...]
     """Functions that yield the URLs that may be sent for a URL. Their flag is the value of
@@ -40,10 +40,10 @@ class Handler(NamedTuple):
     URLs than these functions yield."""
 
     def sent(self, url: str, *, verbatim: bool) -> Iterator[str]:
-        """Yield the URLs that may be sent for ``url``, none if it can't be sent.
+        """Yield the URLs that may be sent for ``url``, which itself may be left out.
 
-        ``url`` itself may be left out, and a URL may be yielded twice.
-        ``verbatim`` is the value of ``meta["verbatim_url"]``.
+        So none is yielded if ``url`` is sent unchanged, or can't be sent. A URL may be yielded
+        twice. ``verbatim`` is ``meta["verbatim_url"]``; if the handler isn't known, it is ignored.
         """
         flags = (verbatim,) if self.is_known else (True, False)
         for sends, flag in product(self.sends, flags):
@@ -121,6 +121,7 @@ def _sent_by_aiohttp(url: str, verbatim: bool) -> Iterator[str]:
 
 
 def _sent_by_httpx(url: str, _: bool) -> Iterator[str]:
+    """Yield ``url`` as it is sent. Raises ValueError if httpx can't send it."""
     httpx = _module_of_httpx()
     try:
         sent = httpx.URL(url)

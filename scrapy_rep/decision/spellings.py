@@ -107,7 +107,8 @@ class Spellings:
     ) -> tuple[str, Verdict | None]:
         """Return a spelling of ``target`` that is disallowed, else ``target``; and the verdict.
 
-        The verdict is None if a lookup is needed. A URL without a clear origin is disallowed.
+        The verdict is None if ``verdict_on`` returns None for a spelling: a lookup is needed. A URL
+        without a clear origin is disallowed. For ``/robots.txt`` no other spelling is checked.
         """
         effort = Effort()
         verdict = verdict_on(target, tokens, effort)

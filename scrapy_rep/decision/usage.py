@@ -94,6 +94,7 @@ class UsageJudge:
 
 
 def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
+    """Return the purposes that ``of`` has ``named``. Raises ``error`` if any isn't in PURPOSES."""
     try:
         found: tuple[str, ...] = _purposes.read(named)
     except (ValueError, TypeError) as refused:
@@ -120,7 +121,7 @@ def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def replace_judgement(hop: Request, request: Request) -> None:
-    """Replace the judgement in the meta of ``request`` by that of its redirect, or remove it."""
+    """Replace the judgement in the meta of ``request`` by that of its redirect ``hop``, or none."""
     values = stored_judgement(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:

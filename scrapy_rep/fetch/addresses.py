@@ -45,7 +45,7 @@ def resolves_to_private_address(host: str) -> bool:
 
 
 def is_private_address(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address, or the IPv4 address inside of an IPv6 address, is not global."""
+    """Return whether an address, or the IPv4 address inside of it, is no global unicast address."""
     if isinstance(address, IPv6Address):
         embedded = address.ipv4_mapped or address.sixtofour
         if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):

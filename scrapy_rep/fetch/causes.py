@@ -35,7 +35,7 @@ _WORDS: Final = {
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why a fetch failed with ``error``, as a text in printable ASCII."""
+    """Return why a fetch failed with ``error``: printable ASCII of at most 300 characters."""
     if isinstance(error, FetchError | DecodingError):
         return sanitised_message(str(error))
     chain = _causes_of(error)

@@ -34,8 +34,8 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
 
     ``codings`` are the content codings (RFC 9110 §8.4) and the transfer codings (RFC 9112 §7), in
     the order in which they were applied. If ``complete`` is false, the body was cut and may end
-    anywhere. Raises DecodingError if the body is damaged, if a complete body ends too soon, if a
-    coding is neither gzip nor deflate, and if there are more than five codings.
+    anywhere. Unless the body is empty, raises DecodingError if it is damaged, if a complete body
+    ends too soon, if a coding is neither gzip nor deflate, and if there are more than five codings.
     """
     if not body:
         return body
@@ -61,7 +61,7 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
 
 
 def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
-    """Return up to ``limit`` bytes of the text in all members; bytes after them are ignored."""
+    """Return up to ``limit`` bytes of all members, without what follows. Raises DecodingError."""
     text = bytearray()
     for _ in range(_MAX_MEMBERS):
         stream = zlib.decompressobj(wbits)

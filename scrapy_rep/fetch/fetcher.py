@@ -74,7 +74,7 @@ _UNTIL: Final = " until the next try"
 
 
 class Fetcher:
-    """Fetches robots.txt and tdmrep.json with the downloader of the crawl.
+    """Fetches robots.txt and tdmrep.json with the downloader of the crawl; stores nothing.
 
     A fetch has the proxy, the User-Agent and the bind address of the request that waits for it.
     """
@@ -108,8 +108,7 @@ class Fetcher:
     async def fetch(self, file: SiteFile, page: Request) -> Outcome:
         """Fetch ``file``; return the outcome, which is also counted in the stats.
 
-        ``page`` is the request that waits for the file. Errors are not raised, except
-        CancelledError if the fetch is cancelled.
+        ``page`` is the request that waits for the file. Only CancelledError is raised.
         """
         seconds = self._next_time_limit(file, page)
         chain = Chain(file, monotonic() + seconds)
@@ -326,6 +325,7 @@ class Fetcher:
 
     @contextmanager
     def _size_limit(self) -> Iterator[None]:
+        """Stop downloads for fetches above their limit, while this or any other fetch goes on."""
         # The signal is connected only during fetches, as it costs time for every page.
         if self._in_flight == 0:
             self._crawler.signals.connect(self._bytes_received, signals.bytes_received)

@@ -31,7 +31,7 @@ _MAX_LOCATION: Final = 8_000
 
 @dataclass(eq=False)
 class Chain:
-    """The URLs of one fetch, and the checks of each redirect; the fetcher limits their number.
+    """The URLs of one fetch, and checks of redirects; the fetcher calls them before ``follow``.
 
     ``deadline`` is the time of the monotonic clock at which the fetch times out.
     """
@@ -74,8 +74,7 @@ class Chain:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).
 
         Nothing is checked if a proxy or a service was used. If the file itself has a private
-        address, its host name only looks public: redirects to other private hosts are no attack,
-        and are no longer refused.
+        address, its host name only looks public: redirects to private hosts are no longer refused.
         """
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):

@@ -154,7 +154,7 @@ def route_failure_in_redirect(verdict: Verdict | None, location: str) -> RouteFa
 
 
 def _failure_in_page(answer: Answer) -> RouteFailure | None:
-    """Return None only for a text with groups: any other page may be that of a service."""
+    """Return None only for a 2xx text with groups: any other page may be that of a service."""
     response, service = answer.response, answer.transfer.rewritten
     text = unwrap(answer.text, truncated=True)
     if response.status in SUCCESSFUL and RobotsTxt.parse(text).groups:
@@ -194,8 +194,7 @@ def route_failure_in_error(
 ) -> RouteFailure | None:
     """Return the failure on the route that raised ``error``; None if the origin is the cause.
 
-    ``message`` is the printable message of ``error``. ``transfer`` is the transfer of the request;
-    None if no request was made.
+    ``message`` is the printable message of ``error``; ``transfer`` is None if no request was made.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     advice, permanent = _SEE_COMPONENTS, False
@@ -269,7 +268,7 @@ def _leads_to_itself(location: str, url: str) -> bool:
 
 
 def _printable_host(url: str | None) -> str:
-    """Return host and port of a URL, or ``…`` if they may contain a password or a key."""
+    """Return host and port of a URL, ``""`` for None, ``…`` if they may contain a password."""
     if url is None:
         return ""
     authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
@@ -278,7 +277,7 @@ def _printable_host(url: str | None) -> str:
 
 
 def _proxy_error_header(response: Response) -> str | None:
-    """Return ``name: value`` of a header of the proxy; ``Via`` if the status may be an error."""
+    """Return a proxy's ``name: value``, that of ``Via`` if the status may be an error, or None."""
     header = _first_header(response, ("X-Squid-Error",))
     if header is not None:
         return header
@@ -293,7 +292,7 @@ def _proxy_error_header(response: Response) -> str | None:
 
 
 def _first_header(response: Response, names: tuple[str, ...]) -> str | None:
-    """Return ``name: value`` of the first of ``names`` that ``response`` has."""
+    """Return ``name: value`` of the first of ``names`` that ``response`` has; None without any."""
     for name in names:
         value = response.headers.get(name)
         if value is not None:

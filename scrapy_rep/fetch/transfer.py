@@ -74,7 +74,7 @@ class Transfer:
         return theirs == ours and path != own_path
 
     def add_received(self, data: bytes) -> bool:
-        """Add ``data`` to the received bytes; return whether the download must be stopped."""
+        """Count the bytes of ``data``; return whether the download must be stopped."""
         self.received += len(data)
         self.cut = self.received > self.max_size + _SLACK
         return self.cut
@@ -91,7 +91,7 @@ class Answer:
     truncated: bool
     """Whether the text was longer than the size limit."""
     size: int = 0
-    """Bytes of the decoded text, at most the size limit."""
+    """Bytes of the decoded text; the size limit if it was cut."""
 
     @property
     def is_indirect(self) -> bool:
@@ -102,9 +102,8 @@ class Answer:
 class Received(IgnoreRequest):
     """Raised to pass a response for robots.txt to the fetcher, past all other middlewares.
 
-    If the middleware returned the response instead, the engine would count the response as a page
-    (CLOSESPIDER_PAGECOUNT, response_received_count), and HttpCompressionMiddleware would decompress
-    it without the size limit.
+    If the middleware returned the response, the engine would count it as a page (in
+    CLOSESPIDER_PAGECOUNT, too), and HttpCompressionMiddleware would decompress it without limit.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -125,7 +124,7 @@ class DownloadStoppedError(InterferenceError):
 
 
 def answer_of(response: Response, transfer: Transfer) -> Answer:
-    """Return ``response`` with its decoded text, cut to the size limit.
+    """Return ``response`` with its decoded text, cut to whole lines within the size limit.
 
     The text is empty if the status is neither 2xx nor 5xx. Otherwise raises DownloadStoppedError if
     a signal handler of the crawl has stopped the response. If the text can't be decoded, that of a
