@@ -31,8 +31,7 @@ K = TypeVar("K", bound=Hashable)
 class HoldingQueue(Queue, Generic[K]):
     """Base class: a queue whose keys wait, which are lanes, or origins in Redis.
 
-    It attaches itself to the admission. If the crawl doesn't obey robots.txt, there is none, and
-    nothing waits.
+    It attaches itself to the admission. If the crawl doesn't obey robots.txt, nothing waits.
     """
 
     def __init__(self, crawler: Crawler, clock: Clock) -> None:
@@ -78,7 +77,7 @@ class HoldingQueue(Queue, Generic[K]):
             return None
 
     def _hold(self, origin: Origin | None, head: Callable[[], Request]) -> Hold | None:
-        """Let the next request of ``origin``, that of ``head``, leave; or return why it waits."""
+        """Return why the next request of ``origin``, that of ``head``, waits; None: it leaves."""
         if origin is None or self._admission is None:
             return None
         return self._admission.admit(origin, head)

@@ -1,8 +1,7 @@
 """Lanes: each is the queue of one origin in one download slot.
 
 A slot has a heap of its lanes, ordered by the next request of each lane. A lane whose requests wait
-has no rank in this heap, so that any number of them doesn't slow down the search for the next
-request.
+has no rank in this heap, so that any number of them doesn't slow down a pop.
 
 The order of slots is that of Scrapy's DownloaderAwarePriorityQueue, at less cost. At every pop,
 Scrapy's queue counts the active downloads of each slot, and chooses a slot with the fewest: of
@@ -84,6 +83,7 @@ class Slot:
         return None
 
     def set_rank(self, lane: Lane, rank: Rank) -> None:
+        """Set the rank of ``lane``, and its place in the heap, which is rebuilt if it has grown."""
         lane.rank = rank
         if len(self.ranks) > 2 * self.lanes + _STALE:
             self.ranks = [(lane.rank, lane) for rank, lane in self.ranks if rank is lane.rank]
@@ -94,7 +94,7 @@ class Slot:
 class Lanes:
     """The lanes that are in memory and have requests, and the order of their slots.
 
-    The requests are in memory, too; in a subclass, they are on disk.
+    The requests are in memory, too; in a subclass, on disk. Callers set ranks, and sizes after pop.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -246,7 +246,7 @@ class Lanes:
                 heappush(self._next_round if later else self._this_round, name)
 
     def _pop_idle(self) -> Slot | None:
-        """Return the next idle slot: from memory, loaded from disk, or of the next round."""
+        """Return the next idle slot, loaded or of the next round if necessary; None if none is."""
         is_new_round = False
         while True:
             if self._load():

@@ -159,8 +159,8 @@ class LanesOnDisk(Lanes):
     def pop(self, lane: Lane) -> Request:
         """Return the next request of ``lane``; its row stays until the engine has finished it.
 
-        Raises UnreadableError if the request can't be read. It is popped all the same; the next
-        crawl tries to read it again.
+        The caller sets the size of the lane. Raises UnreadableError if the request can't be read.
+        It is popped all the same; the next crawl tries to read it again.
         """
         key, name = lane.heap[0], _name_of(lane)
         data = self._file.data(key)
@@ -216,8 +216,7 @@ class LanesOnDisk(Lanes):
     def _load_or_leave_on_disk(self, slot: str) -> bool:
         """Return whether a new request to ``slot`` stays on disk only.
 
-        If not, it goes to a lane in memory. The lanes that the slot has on disk are then loaded, by
-        this call if necessary.
+        Else it goes to a lane in memory; the lanes that its slot has on disk are loaded before.
         """
         if slot in self._slots:
             return False
@@ -280,7 +279,7 @@ class LanesOnDisk(Lanes):
         return rows
 
     def _load_lanes(self, rows: list[LaneSize]) -> bool:
-        """Load those lanes in ``rows`` that are not in memory or given up; return if any."""
+        """Load the lanes in ``rows`` that are not in memory, given up or damaged; return if any."""
         is_any = False
         for slot, groups in groupby(rows, itemgetter(0)):
             if slot in self._slots:

@@ -301,7 +301,8 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
     def _rank(self, lane: Lane, *, served: bool = False) -> None:
         """Rank ``lane`` by its next request, unless the lane waits.
 
-        If the lane was ``served``, it comes after lanes of the same priority.
+        If the lane was ``served``, it comes after lanes of the same priority. If it can't be read,
+        it is not ranked: it waits, or is left on disk.
         """
         if lane in self._waiting:
             return

@@ -91,7 +91,11 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
         self._request_pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
-        """Remove a request that may leave, and return it; None if no request may leave."""
+        """Remove one request that may leave, and return it; begin pending lookups.
+
+        Return None if there is none, or if the one that it took must wait; others may leave then,
+        so the engine is woken, and pops again.
+        """
         self._look_up()
         while self._woken:
             origin = self._woken.popleft()
@@ -154,8 +158,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def _leave_or_wait(self, data: Any, *, has_room: bool) -> Request | None:
         """Return the request that was taken; None if it may not leave, and waits in Redis.
 
-        Without ``has_room``, a lookup that it needs is left to any worker. After an error it leaves
-        as a direct request.
+        Without ``has_room``, its lookup is left to any worker. After an error it leaves as DIRECT.
         """
         request = self._decode(data)
         try:
@@ -205,11 +208,10 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def _pop_unless_held(
         self, origin: Origin, request: Request, age: float = 0.0
     ) -> Request | None:
-        """Return the next request of an origin in the second set; None if it may not leave.
+        """Return the next request of an origin in the second set; None if it waits or is gone.
 
-        If it may, the admission is also asked for the request after it. If that may leave, too, all
-        requests of the origin go back to the queue. ``age`` is the time in seconds since the first
-        request was deferred.
+        If it leaves, the admission is asked for the request after it. If that may leave, too, all
+        go back to the queue. ``age`` is the seconds since the first request was deferred.
         """
         name = str(origin)
         hold = self._hold(origin, lambda: self._first_request(name))
@@ -300,8 +302,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
         """Wake the engine when the next origin is due, in ``milliseconds``; below 0, none will be.
 
-        ``origins`` is how many are deferred. New requests of other workers need no timer: the
-        engine pops every five seconds at least.
+        ``origins`` is how many are deferred. For new requests the engine pops every five seconds.
         """
         seconds = milliseconds / 1000 + MARGIN
         self._deferred, self._first_due = origins, self._clock.monotonic() + seconds

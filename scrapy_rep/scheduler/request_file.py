@@ -190,7 +190,7 @@ class RequestFile:
 
         The slots are those after the slot ``after``, or the first if it is None. Fewer lanes than
         ``lanes`` are returned only if no more are left; more are returned if the last slot has
-        more, as slots are never split.
+        more, as slots are never split. A lane whose requests were all popped has the size 0.
         """
         slot = _BEFORE_TEXT if after is None else after
         return self._without_popped(self._run(_SIZES, (slot, lanes)).fetchall())
@@ -204,7 +204,7 @@ class RequestFile:
         return [(slot, origin, max(0, size - popped[slot, origin])) for slot, origin, size in rows]
 
     def keys(self, lane: LaneName, limit: int, after: Key = BEFORE_ALL) -> list[Key]:
-        """Return the next keys after the key ``after``, at most ``limit``, without damaged ones."""
+        """Return the first ``limit`` usable keys after ``after``: neither popped nor damaged."""
 
         def is_usable(key: Key) -> bool:
             return {*map(type, key)} == {int} and abs(key[2]) not in self._popped
@@ -327,6 +327,7 @@ class RequestFile:
 
 
 def _reject_state_of_another_queue(folder: str, state: Any) -> None:
+    """Raise SettingsError if ``state``, which may be empty, is not that of this queue."""
     if not state or state == STATE:
         return
     theirs = "DownloaderAwarePriorityQueue" if isinstance(state, dict) else "ScrapyPriorityQueue"
