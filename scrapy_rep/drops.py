@@ -68,7 +68,7 @@ class Tally:
         return not count
 
     def table(self) -> str:
-        """Return lines with counts: of the ten keys with most requests, and of all others."""
+        """Return lines, an LF before each: counts of the ten most frequent keys, and of others."""
         most = nlargest(_MAX_SHOWN, self._counts, key=self._counts.__getitem__)
         rows = [(self._counts[key], self._texts[key]) for key in most]
         others = self.total - sum(count for count, _ in rows)

@@ -51,8 +51,7 @@ class Override:
     def file(self) -> Path | None:
         """The absolute path of the file with the rules; None if ``policy`` is not ``file``.
 
-        A relative ``path`` is relative to the project, or without a project to the current
-        directory.
+        A relative ``path`` is relative to the project, without one to the current directory.
         """
         # Without a project, closest_scrapy_cfg returns "". The parent of this path is the current
         # directory.
@@ -117,8 +116,7 @@ class Overrides:
         """Return the entry that applies to ``host``, or None.
 
         An entry with the policy ``disallow`` applies to the host with and without a dot at the end
-        of its name. Other policies may allow more than robots.txt, and therefore apply to the exact
-        name only.
+        of its name. Other policies may allow more than robots.txt: they apply to the exact name.
         """
         entry = next(self._entries_of(host), None)
         if entry is None and host.endswith("."):
@@ -144,8 +142,8 @@ class Overrides:
     ) -> Verdict | None:
         """Return the verdict of ``entry`` on ``target``, a path with its query.
 
-        Return None if the policy is ``agent``: then robots.txt decides, with the product tokens of
-        ``entry``.
+        robots.txt itself is allowed. Otherwise return None if the policy is ``agent``: robots.txt
+        decides, with the product tokens of ``entry``.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
@@ -256,7 +254,7 @@ def _parse_tokens(value: Any) -> tuple[str, ...]:
 
 
 def _parse_until(value: Any) -> float | None:
-    """Return seconds since the epoch, in UTC; for a date without a time, the end of the day."""
+    """Return seconds since the epoch, for a date its end in UTC; None for None, else ValueError."""
     if value is None:
         return None
     try:

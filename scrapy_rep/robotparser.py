@@ -41,9 +41,9 @@ class RobotParser(BaseRobotParser):
         return self.robots.verdict(url, *tokens_of_name(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the ``Crawl-delay`` for ``user_agent`` in seconds.
+        """Return the longest ``Crawl-delay`` for ``user_agent`` in seconds.
 
-        Return None if there is no such field, or if its value is 0 or not a valid number.
+        Return None if there is no such field with a number above 0, and at most a day.
         """
         fields = self.robots.fields_for(*tokens_of_name(user_agent), names=("crawl-delay",))
         delay = delay_in(fields)

@@ -73,7 +73,7 @@ class Robots:
         return self.decider.override_of(origin_of(_request(page).url))
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
-        """Return the verdict on ``page``; None if robots.txt isn't known. Nothing is fetched."""
+        """Return the verdict on ``page``; None if it takes a lookup. Nothing is read or fetched."""
         decision = self._known(_request(page))
         return None if decision.verdict is None else decision.verdict.with_origin(decision.origin)
 
@@ -100,7 +100,8 @@ class Robots:
         """Return the usage preferences in robots.txt for ``page``, from REP_USAGE_SOURCES.
 
         The crawl need not declare purposes. If it does, and ``tdmrep`` is a source, the statements
-        of tdmrep.json are included. The files are fetched if necessary.
+        of tdmrep.json are included. The files are fetched if necessary. Of a page that a rule
+        disallows only licenses are returned; nothing if an override decides, or no rules are known.
         """
         _, decision = await self.decide(page)
         return self.decider.usage_of(decision)
@@ -114,16 +115,16 @@ class Robots:
         return decision
 
     async def robotstxt(self, page: str | Request) -> RobotsTxt | None:
-        """Return the robots.txt whose rules apply to ``page``, fetched if necessary.
+        """Return the robots.txt of the origin of ``page``, fetched if necessary.
 
-        Return None if there is none, or if it is unreachable and no copy is used.
+        Return None without one, or if it is unreachable and no copy is used. Overrides don't count.
         """
         request = _request(page)
         origin = origin_of(request.url)
         return await self._cache.robotstxt(origin, self.tokens(request), request)
 
     async def sitemaps(self, page: str | Request) -> list[str]:
-        """Return the sitemaps in the robots.txt of ``page``, as written; fetch it if necessary."""
+        """Return the sitemaps, as written, in what ``robotstxt`` returns; none if that is None."""
         robots = await self.robotstxt(page)
         return [] if robots is None else robots.sitemaps
 
@@ -139,16 +140,15 @@ class Robots:
     async def back_off(self, page: str | Request) -> float | None:
         """Return when the pause of the host of ``page`` ends, in seconds since the epoch.
 
-        A pause is a time without requests after status 429 or 503. Return None if the host has no
-        pause, or none that is in the store.
+        A pause is a time without requests after a 429, or a 503 with Retry-After. Return None if
+        the host has no pause, or none that is in the store.
         """
         return await self._pause_until(origin_of(_request(page).url).host)
 
     def waits(self) -> list[Wait]:
         """Return which requests wait in the scheduler, why, and until when.
 
-        With scrapy-redis, only origins for which this worker waits are included, with one request
-        of each.
+        With scrapy-redis, they are only those that this worker waits for, one of each origin.
         """
         return [
             Wait(str(origin), reason, until, requests)

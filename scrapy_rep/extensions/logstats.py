@@ -21,7 +21,7 @@ logger: Final = logging.getLogger(__name__)
 class RobotsLogStats:
     """Logs the numbers of known and unreachable origins and of deferred and dropped requests.
 
-    The interval is that of Scrapy's LogStats (LOGSTATS_INTERVAL).
+    It runs beside Scrapy's LogStats, at the same interval (LOGSTATS_INTERVAL).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -35,7 +35,7 @@ class RobotsLogStats:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsLogStats:
-        """Return the extension.
+        """Return the extension, which runs beside Scrapy's LogStats, and replaces nothing.
 
         Raises NotConfigured if LOGSTATS_INTERVAL is 0, or ROBOTSTXT_OBEY is false.
         """

@@ -17,7 +17,7 @@ _in_use: Final[set[Path]] = set()
 
 
 class _Values(dict[str, Any]):
-    """The values of placeholders: the time, and the attributes of the spider."""
+    """The values of placeholders: the time, and attributes of the spider, else AttributeError."""
 
     def __init__(self, spider: Spider) -> None:
         # The time has the format that it has in Scrapy's feed URIs.
@@ -33,8 +33,7 @@ def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
     """Return ``value``, the path in the setting ``name``, with its placeholders replaced.
 
     ``%(time)s``, ``%(name)s`` and other attributes of the spider are replaced as in Scrapy's feed
-    URIs. Raises SettingsError if a placeholder is not valid, and NotConfigured if ``value`` is None
-    or the crawl doesn't obey robots.txt.
+    URIs. Raises SettingsError if one is not valid, NotConfigured without a value or ROBOTSTXT_OBEY.
     """
     spider = crawler.spider
     if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):

@@ -191,7 +191,7 @@ class RobotsEvidence:
         self._write(kind, request, pending, "download", status)
 
     def _response_received(self, request: Request, response: Response) -> None:
-        """Write a line if no request was sent, as the response is that of a cache or the like."""
+        """Forget the decision; write a line if none is written yet, as when a cache responded."""
         pending = self._pending.pop(request, None)
         if pending is None or not pending.has_line:
             source = "cache" if "cached" in response.flags else "component"

@@ -13,7 +13,7 @@ _TRIAL: Final = 64 * 1024
 
 
 def open_evidence(path: Path, common_members: str = "") -> Parts:
-    """Return the evidence at ``path``, new or not. Raises ImportError if warcio is needed."""
+    """Return the evidence at ``path``, not yet opened. Raises ImportError if warcio is needed."""
     if not path.name.endswith(".warc.gz"):
         return JsonLines(path, common_members)
     from scrapy_rep.extensions.evidence.warc import Warc

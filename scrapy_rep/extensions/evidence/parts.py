@@ -144,8 +144,7 @@ class Parts(ABC):
 def _open_and_lock(path: Path) -> IO[bytes] | None:
     """Return a part, open, and locked until it is closed; None if this crawl can't write to it.
 
-    It can't if the part is full, if another process has locked it, or if it exists and files can't
-    be locked here.
+    It can't if the part is full, locked by another process, or exists where files can't be locked.
     """
     is_new = not path.exists()
     if not is_new and path.stat().st_size >= MAX_BYTES:

@@ -90,8 +90,7 @@ class Warc(Parts):
 def end_of_members(file: IO[bytes]) -> int | None:
     """Return the offset after the last complete member of a gzip file (RFC 1952 §2.2).
 
-    Return None if the file is damaged: if it contains anything but complete members and, at its
-    end, an incomplete one.
+    Return None if it contains anything but complete members and, at its end, an incomplete one.
     """
     file.seek(0)
     position = end = 0

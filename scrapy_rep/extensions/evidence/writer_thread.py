@@ -23,7 +23,7 @@ _BATCH: Final = 1_000
 
 
 class WriterThread:
-    """A queue of lines, and the thread that writes them. Only its first error is logged."""
+    """A queue of lines, and the thread that writes them until ``stop``. Logs only one error."""
 
     def __init__(self, parts: Parts, path: Path) -> None:
         self._parts = parts

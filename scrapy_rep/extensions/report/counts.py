@@ -114,7 +114,7 @@ class Counts:
         ]
 
     def row(self, origin: str) -> OriginRow:
-        """Return the row of an origin, also a new one; above MAX_ORIGINS, the common row."""
+        """Return the row of an origin, which is added if new; above MAX_ORIGINS, the common row."""
         origin = short(origin, MAX_URL)
         row = self.origins.get(origin)
         if row is None:

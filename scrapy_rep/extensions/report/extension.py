@@ -96,6 +96,7 @@ class RobotsReport:
             release(self._path)
 
     def _write_report(self, crawl: dict[str, Any]) -> None:
+        """Write the report, with ``crawl`` in it. Runs in a thread; errors are raised."""
         versions = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
         versions["Python"] = python_version()
         settings = self._options.non_default()
