@@ -140,7 +140,7 @@ _fetches: Final = _count._replace(
 
 @dataclass(frozen=True)
 class Options:
-    """The values of all settings of scrapy-rep, which are valid.
+    """The values of all settings of scrapy-rep, which are valid; ``of`` returns those of a crawl.
 
     The ``metadata`` of a field contains the name of the setting, a function that checks and
     converts its value, a description of valid values, and a function that removes credentials.
@@ -231,7 +231,6 @@ class Options:
                     f"{names[low]} is {values[low]!r}: "
                     f"it must be at most {names[high]}, which is {values[high]!r}"
                 )
-            # A default gives way to the value that is set.
             values[low] = values[high] = values[low if low in given else high]
         return cls(**values)
 

@@ -107,6 +107,7 @@ class Admission:
     # Whether a request may leave.
 
     def hold(self, ask: Ask) -> Hold | None:
+        """Return the hold of the first reason that has one, else None. Nothing is noted."""
         for reason in self.reasons:
             hold = reason.hold(ask)
             if hold is not None:
@@ -222,8 +223,8 @@ class Admission:
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
         """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
 
-        Only a request with the lease of its host counts, and any response with 429 or 503. The
-        store is told in the background.
+        ``sent_at`` is by the monotonic clock. Only a request with the lease of its host counts, and
+        any response with 429 or 503. The store is told in the background.
         """
         may_refuse = response is not None and response.status in REFUSALS
         if not self._leased and not may_refuse:
@@ -249,14 +250,14 @@ class Admission:
         self._listeners.append(call)
 
     def outage(self, origin: Origin) -> Outage | None:
-        """Return why the robots.txt of ``origin`` is unreachable, as far as the cache knows."""
+        """Return why the robots.txt of ``origin`` is unreachable; None if not, or if not known."""
         entry = self._cache.known_entry(origin)
         return None if entry is None else entry.outage
 
     # What the middleware calls.
 
     def pause_of(self, origin: Origin, request: Request) -> Hold | None:
-        """Return the hold of ``request`` if its host has a pause: robots.txt isn't fetched then."""
+        """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.paused_hosts:
             return None
         hold = self.back_off.hold(Ask(origin, lambda: request, None, self.decider, self.terms))

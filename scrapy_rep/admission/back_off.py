@@ -122,7 +122,6 @@ class BackOff(HoldReason):
         self.hosts: ExpiringDict[str, PausedHost] = ExpiringDict(
             _MAX_HOSTS, lambda host: host.until <= clock.monotonic() and host.probe is None
         )
-        """The hosts that have a pause, or had one and were not asked since then."""
         self._read_at = -math.inf
         self._readers: list[Promise[None]] | None = None
         """Requests that wait until they are read; None if they are not being read."""
@@ -159,7 +158,7 @@ class BackOff(HoldReason):
         return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
 
     def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
-        """Adopt the pause; if the request is the probe, let a later one be the probe."""
+        """Adopt the pause, if there is one; if the request is the probe, let a later one be it."""
         if paused and self._is_active:
             self._adopt_pause(ask.host, left)
         found = self.hosts.get(ask.host)
@@ -174,7 +173,9 @@ class BackOff(HoldReason):
     ) -> float:
         """Begin, extend or end the pause of ``host``; return its seconds if it begins or is longer.
 
-        If ``request`` is refused that was sent before the pause, its next retry doesn't count.
+        A refusal is 429, or 503 with Retry-After; that of a request sent before the pause only
+        extends it, and its next retry doesn't count. A probe without a response of the site counts
+        as refused. Any other response to a request sent after the pause ends it. Else return 0.
         """
         paused = self.hosts.get(host)
         if response is None or not _is_of_site(response, request):
@@ -232,7 +233,7 @@ class BackOff(HoldReason):
         return read
 
     async def _read(self) -> None:
-        """Adopt the pauses in the store, and end those that another worker has ended."""
+        """Adopt the pauses in the store; end those that others ended; add hosts to be probed."""
         began = self._clock.monotonic()
         try:
             pauses = await self._leases.pauses_left()
@@ -306,9 +307,9 @@ class BackOff(HoldReason):
         self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def _pause_for(self, host: str, paused: PausedHost, seconds: float) -> float:
-        """Let a pause end in ``seconds``, which are returned; give the host up if that is too late.
+        """Let a pause, without a probe, end in ``seconds``; return these, and call the listener.
 
-        It has no probe then, and the listener is called.
+        Warn and give the host up if that is later than REP_DEFER_TIMEOUT after its first refusal.
         """
         now = self._clock.monotonic()
         until = now + seconds
@@ -329,7 +330,7 @@ class BackOff(HoldReason):
 
 
 def _is_of_site(response: Response, request: Request) -> bool:
-    """Return whether the site has sent ``response``, and not a proxy or a service."""
+    """Return whether the site answered over HTTP, not a proxy. Only 429 and 503 are examined."""
     if urlparse_cached(request).scheme not in {"http", "https"}:
         return False
     if response.status not in REFUSALS:

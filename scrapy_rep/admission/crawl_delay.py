@@ -69,7 +69,7 @@ class DelayLimits:
         """Return the seconds of the delay before the request of ``decision``, and what sets them.
 
         That is ``robots.txt``, or the setting that limits it. The delay is 0 for a request that is
-        not known to be allowed, and for hosts as in ``seconds``.
+        not known to be allowed, and for hosts as in ``seconds``: the setting then means nothing.
         """
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:

@@ -45,8 +45,9 @@ class HostLeases:
         """Claims of hosts that wait until these calls are made."""
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
-        """Claim the lease of ``host``; return None if this worker has it now, else that of another.
+        """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
 
+        Else return that of another worker, or that of a pause, whose holder is PAUSE.
         It waits until what ``ended`` and ``answered`` note is stored. The lease lasts for
         ``seconds`` from when the store has given it. If the answer came so late that less than half
         of them are left, it is claimed once more.
@@ -63,7 +64,7 @@ class HostLeases:
         return lease
 
     async def _claim(self, host: str, seconds: float) -> Lease | None:
-        """Return None if this worker has the lease, and after an error, which is logged."""
+        """As ``claim``, once: None if this worker has the lease, and after an error, logged."""
         try:
             lease = (await self._store.claim(key_of_host(host), self._name, seconds)).lease
         except Exception:
@@ -81,6 +82,7 @@ class HostLeases:
             self._queue_call(host, partial(self._end_lease, host, lease, pause))
 
     async def _end_lease(self, host: str, lease: float | None, pause: float) -> None:
+        """Do what ``ended`` says. Errors of the store are raised."""
         key = key_of_host(host)
         # A pause lasts at least as long as the lease that it replaces. That of this worker may be
         # for a probe that is under way, and is shortened first.

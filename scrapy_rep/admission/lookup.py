@@ -145,7 +145,7 @@ class Lookups(HoldReason):
     def _lookup_done(
         self, origin: Origin, request: Request, entry: Entry | None, error: Exception
     ) -> None:
-        """Keep a result that the cache doesn't have, call ``ended``, and begin other lookups."""
+        """Keep an error, or what the cache lacks; call ``ended``, and begin other lookups."""
         self._unfinished.discard(origin)
         self._store_failed_route(origin, request)
         if self._cache.closing:
@@ -165,7 +165,7 @@ class Lookups(HoldReason):
         self.results[origin] = None
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
-        """Remember the route of ``request`` if the fetch failed on it; else forget all routes."""
+        """Remember the route if the fetch failed on it, alone if it was known; else forget all."""
         if not self._cache.has_failed_on_route(origin):
             self._failed_routes.discard(origin)
             return

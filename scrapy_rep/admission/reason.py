@@ -155,10 +155,10 @@ class Queue(Protocol):
         """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next waiting request of ``origin`` in this queue, or None.
+        """Return, not remove, the next waiting request of ``origin`` in this queue, or None.
 
-        If its route is one of ``failed_routes``, return one of the requests after it that has
-        another route, if there is one.
+        If its route is one of ``failed_routes``, return the first of the next MOST_COMPARED
+        requests that has another route, if there is one.
         """
 
     def count_deferred(self) -> tuple[int, bool]:

@@ -120,7 +120,7 @@ def store_again(request: Request) -> None:
 
 
 def copy_for_scheduler(request: Request, *, priority_cut: int = 0) -> Request:
-    """Return a copy for the scheduler: not filtered, its priority lowered, and a note of both."""
+    """Return a copy for the scheduler: not filtered, its priority lower, both old values noted."""
     # DIRECT is replaced when a scheduler returns the request. If none does, the request counts as
     # direct, and is not given back again and again.
     noted = [Source.DIRECT.value, request.dont_filter, request.priority]

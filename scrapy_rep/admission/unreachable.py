@@ -79,7 +79,7 @@ class Deferral(HoldReason):
         return self._is_active and self.would_defer(source, request, entry)
 
     def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
-        """Return whether ``request`` would wait for the next try, if this is no dry run.
+        """Return whether ``request`` would wait for the next try, if this were no dry run.
 
         A direct request is one whose response a component awaits. It waits only if the next try
         comes within its download timeout. Other requests wait only if a queue can keep them.
@@ -129,6 +129,7 @@ class Idle:
         self._since, self._was_idle = -math.inf, False
 
     def _spider_idle(self) -> None:
+        """Raise DontCloseSpider if requests are deferred; log them the first time."""
         if not self.count_deferred()[0]:
             return
         self._was_idle = True

@@ -71,7 +71,7 @@ class Waiting(Generic[K]):
             del self._by_origin[origin]
 
     def hold_changed(self, origin: Origin) -> None:
-        """End the wait of all keys of ``origin``."""
+        """End the wait of all keys of ``origin``, and pass them to ``on_ready``, if any."""
         keys = self.keys_of(origin)
         for key in keys:
             self.discard(key)

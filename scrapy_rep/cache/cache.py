@@ -106,7 +106,6 @@ class Cache:
 
     @property
     def closing(self) -> bool:
-        """Whether the crawl is closing. No lookup is started then."""
         return self._lookups.closing
 
     def known_entry(self, origin: Origin) -> Entry | None:
@@ -154,7 +153,7 @@ class Cache:
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Look up ``origin``, even if in memory; return its entry with the rules for ``tokens``.
 
-        After an error, which is logged, the entry disallows all pages.
+        After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError.
         """
         return self._with_rules(origin, tokens, await self._lookups.result(origin, tokens, page))
 
@@ -199,7 +198,6 @@ class Cache:
         return entry
 
     def census(self) -> Census:
-        """Return the numbers of origins that are known, being looked up, and unreachable."""
         now = self._time()
         all_entries = chain(self._entries.values(), self._route_failures.values())
         entries = [entry for entry in all_entries if entry.start <= now < entry.end]
@@ -274,6 +272,7 @@ class Cache:
     async def _store_and_send_parsed(
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
+        """Store the record, if it was fetched; then send the signal, if its robots.txt is new."""
         await self._records.store_fetched(SiteFile(origin))
         # The signal is sent only now, when no request waits for the lookup: a handler of the signal
         # may itself wait for requests to this origin.

@@ -57,7 +57,7 @@ class Validity:
 
 
 class TdmEntry(Validity):
-    """The rules of a tdmrep.json: none after 404 or 410, unknown if it could not be fetched."""
+    """The rules of a tdmrep.json, or of its last copy: none after 404 or 410, else unknown."""
 
     __slots__ = ("rules",)
 
@@ -166,7 +166,7 @@ class Entry(Validity):
         return rules.usage_for(target, *tokens)
 
     def verdict(self, target: str, tokens: Tokens, effort: Effort | None = None) -> Verdict | None:
-        """Return the verdict on ``target``; None if the rules for ``tokens`` are missing."""
+        """Return the verdict on ``target``; None if rules decide, and lack those for ``tokens``."""
         rules = self._rules.get(tokens)
         if rules is not None:
             return rules.verdict_for(target, effort)
@@ -176,7 +176,7 @@ class Entry(Validity):
 
 
 def fingerprint_of(access: Access) -> int:
-    """Return a hash of ``access``, which is the same for equal objects."""
+    """Return a hash of what makes an entry: the times, the reason and the text of ``access``."""
     # The body is included, because two workers may fetch different texts at the same time.
     body = None if access.copy is None else access.copy.body
     return hash((access.start, access.end, access.reason, body))

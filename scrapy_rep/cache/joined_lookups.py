@@ -66,13 +66,13 @@ class JoinedLookups(Generic[T]):
 
     @property
     def waiters(self) -> int:
-        """The number of requests that wait for lookups."""
         return sum(len(lookup.waiters) for lookup in self._lookups.values())
 
     def join_or_start(self, origin: Origin, tokens: Tokens, page: Request, done: Done[T]) -> None:
         """Call ``done`` when the lookup that is under way, or a new one, has ended.
 
         ``tokens`` and ``page`` are those of a new one: one under way may be for other tokens.
+        Raises CrawlClosingError after ``close``.
         """
         if self.closing:
             raise CrawlClosingError

@@ -90,7 +90,7 @@ class LookupLimit:
         return self._make_permit()
 
     def pass_on(self) -> None:
-        """Pass a permit to the next lookup that waits; if none waits, the permit is free."""
+        """Pass a permit to the next lookup that waits; if none waits, free it, and call on_room."""
         while self._waiting:
             turn = self._waiting.popleft()
             turn.set_result(None)

@@ -45,7 +45,11 @@ So it also waits if two workers get the lease, one after the other, and are kill
 
 @dataclass(eq=False)
 class Records:
-    """Finds the records of robots.txt and tdmrep.json of a crawl: in the store, or by a fetch."""
+    """Finds the records of robots.txt and tdmrep.json of a crawl: in the store, or by a fetch.
+
+    After ``find``, ``store_fetched`` must be called: what was fetched is not stored before, and
+    other workers wait for it. StoreError is logged, and not raised.
+    """
 
     policy: Policy
     store: Store
@@ -85,7 +89,7 @@ class Records:
 
         ``page`` is the request that waits for the record. ``permit`` is released at the end; it is
         None if none was free. What was fetched, or found in the store, is logged and passed to
-        ``send_record``. What was fetched is only stored when ``store_fetched`` is called.
+        ``send_record``.
         """
         self._claims += 1
         holder = f"{self.name}-{self._claims}"
@@ -206,7 +210,7 @@ class Records:
         return record
 
     async def store_fetched(self, file: SiteFile) -> None:
-        """Store the record that was fetched, if there is one, and end its lease.
+        """Store the record that was fetched, if there is one, and end its lease. Log errors.
 
         Called when the waiting requests have got the record, so that they don't wait for the store.
         """

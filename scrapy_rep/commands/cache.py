@@ -46,7 +46,7 @@ _MAX_DIFF: Final = 2_000
 
 
 def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Run the action that ``args`` begins with. Only ``refresh`` creates the file of the store."""
+    """Run the action of ``args``; return its status. Only ``refresh`` creates the store's file."""
     options = runner.options
     name, arguments = (args[0] if args else ""), args[1:]
     if name not in ACTIONS:
@@ -87,7 +87,7 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
 
 @dataclass
 class _Actions:
-    """The actions of the command. Each method prints its result and returns the exit status."""
+    """The actions: each prints its result, and returns the exit status or raises StoreError."""
 
     _crawler: Crawler
     _options: Options
@@ -110,7 +110,7 @@ class _Actions:
         return EXIT_OK
 
     async def show(self, file: SiteFile) -> int:
-        """Print the record of ``file``, and its last good text; EXIT_NO if it can't be read."""
+        """Print the record of ``file``, and its last good text; EXIT_NO without a readable one."""
         found = await self._store.get(file.key)
         record, holder = found.record, found.holder
         if record is None:
@@ -229,7 +229,7 @@ CACHE: Final = Subcommand(
 
 
 def _file_of(text: str) -> SiteFile:
-    """Return the tdmrep.json with the URL ``text``, or its robots.txt. Raises UsageError."""
+    """Return the tdmrep.json at ``text``, else the robots.txt of its origin. Raises UsageError."""
     check_url(text)
     origin, path = split_url(text)
     return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)

@@ -33,9 +33,9 @@ _SOURCES = {
 
 
 def _evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
-    """Print the decisions; return the status for the last, EXIT_NO if there are none.
+    """Print the decisions; return EXIT_NO if the last disallows, or if there are none.
 
-    Return EXIT_UNKNOWN if a file is damaged or can't be read.
+    Return EXIT_UNKNOWN if a file is damaged or can't be read, else EXIT_OK.
     """
     url = only_argument(args, "evidence takes one URL")
     if not opts.evidence:
@@ -127,7 +127,7 @@ def _describe_reason(values: dict[str, Any]) -> str:
 
 
 def _robotstxt_lines(found: Found) -> list[str]:
-    """Return lines about the robots.txt that decided, the last with its rule, if that is known."""
+    """Return lines about ``found.values["robotstxt"]``, the last with its rule, if it is known."""
     file, age = found.values["robotstxt"], found.values["age"]
     seen = file["error"] or (file["status"] and f"status {file['status']}")
     how = f" ({printable(seen)})" if seen else ""

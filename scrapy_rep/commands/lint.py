@@ -29,7 +29,8 @@ _WIDTH: Final = 56
 def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the lines and findings of a file, or of a site's robots.txt, as far as that was read.
 
-    Return EXIT_NO if there are findings, EXIT_UNKNOWN if the robots.txt is unreachable.
+    Return EXIT_NO if there are findings, EXIT_UNKNOWN if the robots.txt is unreachable; EXIT_OK if
+    the site has none.
     """
     source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:

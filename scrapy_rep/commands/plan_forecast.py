@@ -73,7 +73,7 @@ class Forecast:
         return {**{name: self.counts[name] for name in names}, "seconds": seconds}
 
     def hosts(self) -> dict[str, Any]:
-        """Return the number of origins, at most _SLOWEST slots, and all unreachable origins."""
+        """Return the number of origins, the unreachable ones, and _SLOWEST slots with delays."""
         rows = [self._slot_row(origins) for origins in self._slots.values()]
         slowest = nlargest(_SLOWEST, rows, key=lambda row: row["seconds"])
         return {

@@ -77,7 +77,7 @@ class Sitemaps:
                 yield absolute
 
     async def _fetch(self, url: str) -> Sitemap | None:
-        """Return a sitemap; None after an error but CrawlClosingError, which is raised."""
+        """Return a sitemap; None after an error, with a warning. Raises CrawlClosingError."""
         try:
             meta = {"download_maxsize": _MAX_BYTES, "download_warnsize": 0}
             request = Request(url, callback=NO_CALLBACK, meta=meta)

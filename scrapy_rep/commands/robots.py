@@ -131,7 +131,7 @@ class Command(ScrapyCommand):
 
 
 def _print_store_warnings() -> None:
-    """Print warnings of stores: that one can't be used is no error, but nothing is stored then."""
+    """Print what stores will warn of: if one fails, that is no error, but nothing is stored."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.levelno == logging.WARNING)
     LimitedLogger(stores.__name__).logger.addHandler(handler)

@@ -112,6 +112,6 @@ def robots_of(crawler: Crawler) -> Robots:
 
 
 async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of coroutines that run at the same time; the first error is raised."""
+    """Return the results of coroutines run at the same time; raise the first error, in order."""
     under_way = [deferred_from_coro(each) for each in coroutines]
     return [await maybe_deferred_to_future(each) for each in under_way]

@@ -183,7 +183,7 @@ class CrawlParts:
 
 
 def _scheduler_stores_requests(crawler: Crawler) -> bool:
-    """Return whether requests outlive the crawl: with JOBDIR, and in a scheduler not of Scrapy."""
+    """Return whether requests outlive the crawl: JOBDIR, or a scheduler not based on Scrapy's."""
     if crawler.settings.get("JOBDIR"):
         return True
     # Not issubclass(), which is true of each class that has the methods of a scheduler.

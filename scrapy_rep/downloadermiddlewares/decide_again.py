@@ -78,7 +78,8 @@ class DecideAgain:
         If the crawl closes before that is known, and the scheduler stores requests, return a copy
         of ``request``, so that the next crawl sends it again. ``cause`` is why the URL differs, for
         the log. Raises RobotsTxtDisallowed if the URL is disallowed: the response was counted and
-        logged then. Else ``request`` gets the usage preferences of that URL.
+        logged then. Else ``request`` gets the usage preferences of that URL. With
+        ``dont_obey_robotstxt`` nothing is decided.
         """
         if request.meta.get("dont_obey_robotstxt"):
             return response

@@ -73,7 +73,7 @@ class BuiltIn:
         self._bodies.put(evidence, body, len(body))
 
     def allows(self, request: Request, record: Record | None) -> bool:
-        """Return whether the built-in would send ``request``; with no ``record``, it would."""
+        """Return whether the built-in would send ``request``; without a body to parse, it would."""
         if record is None:
             return True
         last = record.last

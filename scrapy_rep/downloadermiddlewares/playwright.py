@@ -45,9 +45,10 @@ def abort_disallowed(request: Any) -> bool:
     """Return whether robots.txt disallows ``request``, which a browser is about to send.
 
     With ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` scrapy-playwright calls this
-    function before each request of a page. The page itself was checked before. If several crawls
-    run in one process, the request is checked for each crawl, because it is not known which of them
-    has opened the page.
+    function before each request of a page. The page itself was checked before. If robots.txt is not
+    known yet, REP_SUBRESOURCES_UNKNOWN decides. After an error the result is true, in a dry run
+    false. If several crawls run in one process, the request is checked for each crawl, because it
+    is not known which of them has opened the page.
     """
     return not _is_page(request) and _must_abort(request.url)
 
@@ -134,7 +135,8 @@ async def keep_from_disallowed(page: Any, request: Request) -> None:
     report, are checked, too. If the page itself is redirected to an unknown origin, it waits for
     the robots.txt of that origin. If it is redirected to a disallowed URL, its request is dropped
     with RobotsTxtDisallowed. This requires a protocol that only Chromium supports. A page that
-    cannot be checked is closed, and its request fails.
+    cannot be checked is closed, and its request fails. With ``dont_obey_robotstxt`` in the meta of
+    ``request`` nothing is checked.
     """
     if request.meta.get("dont_obey_robotstxt"):
         return

@@ -58,7 +58,7 @@ _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
 class RobotsTxtMiddleware:
-    """Drops requests that the robots.txt of their origin disallows."""
+    """Drops requests that the robots.txt of their origin disallows, and lets others wait."""
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -84,10 +84,7 @@ class RobotsTxtMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware.
-
-        Raises NotConfigured if ROBOTSTXT_OBEY is false, SettingsError if a setting is not valid.
-        """
+        """Return the middleware. Raises NotConfigured without ROBOTSTXT_OBEY, or SettingsError."""
         return cls(crawler)
 
     def process_request(

@@ -97,7 +97,8 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         """Raise the response to a request for robots.txt as ``Received``, which the fetcher gets.
 
         Count any other response if it refuses the request, and check it if its URL is not that of
-        the request. Raises RobotsTxtDisallowed if the URL is disallowed.
+        the request: raise RobotsTxtDisallowed if the URL is disallowed; if the crawl closes before
+        that is known, the result may be a copy of ``request`` for the scheduler.
         """
         meta = request.meta
         transfer = meta.get(TRANSFER_KEY)
@@ -152,7 +153,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
     async def _check_redirect(
         self, again: DecideAgain, request: Request, response: Response
     ) -> Request | Response:
-        """Return what ``check_response_url`` does; if that is ``response``, grant its URL."""
+        """Do as ``check_response_url``, and grant the URL; raise if a browser did not follow it."""
         refused = pop_refused_redirect(request)
         if refused is not None:  # the response is an error page of the browser, not of the site
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)

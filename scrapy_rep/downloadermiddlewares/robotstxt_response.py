@@ -26,7 +26,8 @@ class RobotsTxtResponseMiddleware(OutermostMiddleware):
     ) -> Response | Awaitable[Request | Response]:
         """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
 
-        Raises RobotsTxtDisallowed if the URL of ``response`` is disallowed.
+        Raises RobotsTxtDisallowed if the URL is disallowed. If the crawl closes before that is
+        known, the result may be a copy of ``request`` for the scheduler.
         """
         ticket = request.meta.pop(TICKET_KEY, None)
         url = ticket[0] if isinstance(ticket, tuple) else request.url

@@ -50,9 +50,10 @@ class Refusals:
     def report(self, request: Request, response: Response, decider: Decider | None) -> None:
         """Count and announce ``response``, one of POSSIBLE_REFUSALS, if it refuses ``request``.
 
-        It does if ``request`` was allowed, and no proxy has answered in place of the site. The
-        first refusal of each site is logged. If ``response`` requires a license, this is counted in
-        any case, and ``request`` is not retried.
+        It does if it has status 402, 403 or 429, or a header of a bot protection, ``request`` was
+        allowed, and no proxy has answered in place of the site. The first refusal of each site is
+        logged. If ``response`` requires a license, this is counted in any case, and ``request`` is
+        not retried. ``decider``, if given, finds the license in robots.txt.
         """
         try:
             origin = origin_of(request.url)

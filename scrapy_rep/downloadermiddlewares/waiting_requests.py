@@ -126,11 +126,7 @@ class WaitingRequests:
             await self._wait(origin, hold)
 
     async def pause_before_return(self) -> None:
-        """Wait before a request that the scheduler has returned at once is given back again.
-
-        Without the pause, the request would go back and forth all the time. Requests wait for
-        _PAUSE, or for _SHORT_PAUSE if half of CONCURRENT_REQUESTS wait for _PAUSE already.
-        """
+        """Wait for _PAUSE, else _SHORT_PAUSE, so that requests don't go to and fro all the time."""
         long = 2 * self._pausing < self._most - 1
         self._pausing += long
         try:
@@ -156,7 +152,7 @@ class WaitingRequests:
             self.waiting -= requests
 
     async def _join(self, name: tuple[Origin, str]) -> None:
-        """Wait until the request is the first in its line. Then ``_leave`` must be called."""
+        """Wait until the request is first in its line; then call ``_leave``, not after an error."""
         if self._closing:
             raise CrawlClosingError
         line = self._lines.get(name)
@@ -183,7 +179,7 @@ class WaitingRequests:
         del self._lines[name]
 
     async def _wait(self, origin: Origin, hold: Hold) -> None:
-        """Wait until the time of ``hold``, or until the answer for ``origin`` may have changed."""
+        """Wait until ``hold`` may have changed, at its time or before. Raises CrawlClosingError."""
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()

@@ -26,7 +26,10 @@ _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
 class RobotsTagsMiddleware(PageMiddleware):
-    """Drops links of pages with ``nofollow``; drops or marks items of pages with ``noindex``."""
+    """Drops links of pages with ``nofollow``; drops or marks items of pages with ``noindex``.
+
+    Raises NotConfigured if REP_META_TAGS or ROBOTSTXT_OBEY is false.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -35,7 +38,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         self._tokens = ProductTokens.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Write the tags of the page to its meta; if none apply, remove former ones."""
+        """Write the tags of the page to the meta of its request; if none apply, remove others."""
         request = response.request
         if request is None:
             return

@@ -24,7 +24,7 @@ _logged: Final[WeakSet[Response]] = WeakSet()
 
 
 class PageMiddleware(BaseSpiderMiddleware):
-    """Base class: reads the meta elements of pages, and drops or marks items for its subclasses."""
+    """Base class: its helpers read meta elements, and drop or mark items. Raises NotConfigured."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)

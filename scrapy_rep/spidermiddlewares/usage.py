@@ -31,7 +31,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.
 
         The latter are in the judgement in the meta of the request. If there is none, the page is
-        not read. The new judgement replaces that in the meta, and is counted.
+        not read. The new judgement replaces that in the meta, is counted and announced.
         """
         request = response.request
         values = stored_judgement(request)

@@ -13,11 +13,12 @@ from typing import Final, NamedTuple, Protocol
 from scrapy_rep.protocol.record import Record
 
 PAUSE: Final = "pause"
-"""The holder of the lease of a host that has a pause: no worker has this name."""
+"""The holder of leases that no worker has: that of a host in a pause, and those of REFUSED."""
 HOST: Final = "host"
 """The kind of the lease of a host: see ``key_of_host``."""
 REFUSED: Final = "refused"
-"""The kind of a lease that ``PAUSE`` holds from the refusal of a host until another response."""
+"""The kind of a lease that marks a host that has refused. PAUSE holds it from the refusal until
+another response, or some time after the pause."""
 
 
 def key_of_host(host: str, kind: str = HOST) -> str:
@@ -78,7 +79,7 @@ class Store(Protocol):
     """
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``."""
+        """Return the record and the lease of ``key``, each None without one that can be used."""
 
     async def claim(
         self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
@@ -87,13 +88,17 @@ class Store(Protocol):
 
         With ``force``, ``holder`` gets the lease from whoever has it, and keeps it at least as long
         as that one would have. With ``if_absent``, the lease is only given if the store has no
-        record. Return the record and the lease as they are afterwards: look at the holder to see
-        who has it. The record is read after the lease was given, so a worker that gets the lease
-        after another worker's fetch gets the new record.
+        record, not even one that can't be decoded. Return the record and the lease as they are
+        afterwards: look at the holder to see who has it, or if nobody has. The record is read after
+        the lease was given, so a worker that gets the lease after another worker's fetch gets the
+        new record.
         """
 
     async def pauses_left(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends.
+
+        Those of the kind HOST are pauses, those of REFUSED are marks, which outlast the pause.
+        """
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of that of its file; end its lease, if ``holder`` has it."""

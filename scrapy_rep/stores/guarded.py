@@ -43,7 +43,7 @@ _CLOSING: Final = 5.0
 class Breaker:
     """A circuit breaker: after a failed call, it allows no call for a pause, then a single one.
 
-    The pause is a second after the first failure, and twice as long after each further one.
+    The pause is a second after the first failure, and doubles with each further one, up to 30.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -145,14 +145,14 @@ class GuardedStore:
         return _newest_of(found, fallback)._replace(lease=fallback.lease)
 
     async def pauses_left(self) -> Mapping[str, float]:
-        """Return the pauses of both stores: of each the longer one."""
+        """Return what both stores have, of each key the longer lease."""
         pauses = dict(await self._try_call(self._reading, self._store.pauses_left) or {})
         for key, left in (await self._fallback.pauses_left()).items():
             pauses[key] = max(left, pauses.get(key, 0.0))
         return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record``. After failures, the first success also stores those kept in memory."""
+        """Store ``record``; after an error it is kept in memory, and the next success stores it."""
         key = record.file.key
         # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record

@@ -98,6 +98,7 @@ class MemoryStore:
         self._leases.clear()
 
     def _record(self, key: str) -> Record | None:
+        """Return the record of ``key``; None without one, or if it can't be decoded."""
         data = self._records.get(key)
         if data is not None:
             with suppress(RecordError):

@@ -81,7 +81,7 @@ return found
 
 
 class RedisStore:
-    """A store in Redis: one key per record and lease."""
+    """A store in Redis: one key per record and lease, and one with all pauses."""
 
     def __init__(
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
@@ -262,9 +262,9 @@ class RedisStore:
         return None
 
     def _lease(self, key: str, holder: Any, left: Any) -> Lease | None:
-        """Return the lease of ``key``; None if there is none, or another program has written it.
+        """Return the lease of ``key`` from the replies of Redis, ``left`` in milliseconds.
 
-        ``left`` is in milliseconds. If a reply is another error of Redis, it is raised.
+        None if there is none, or another program has written it. Other errors are raised.
         """
         if self._is_foreign(self._key("lease", key), holder):
             return None

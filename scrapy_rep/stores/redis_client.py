@@ -31,10 +31,7 @@ class Connector:
     """Makes and closes the redis-py client for a URI of REP_STORE."""
 
     def __init__(self, uri: str, *, timeout: float) -> None:
-        """Raise ValueError if ``uri`` can't be read. No connection is opened.
-
-        ``timeout`` is the time limit of each call, in seconds.
-        """
+        """Raise ValueError if ``uri`` can't be read; open nothing. ``timeout`` is in seconds."""
         self._kind, self._hosts, self._path, url = parts_of(uri)
         try:
             # redis-py declares no types for this function.
@@ -68,10 +65,7 @@ class Connector:
         return self._kind == "cluster"
 
     def client(self) -> Any:
-        """Return the client. It stays the same until ``close``.
-
-        Raises one of ERRORS if a cluster can't be reached.
-        """
+        """Return the client, the same until ``close``. Raises ERRORS if a cluster isn't reached."""
         if self._client is None:
             # The client of a cluster is made only now, because this opens connections.
             node: Any = ClusterNode

@@ -93,7 +93,7 @@ _FREE_PAGES: Final = 2_000
 
 @dataclass(frozen=True, eq=False)
 class _ClaimIfAbsent:
-    """A claim that is only made if there is no record of ``key``."""
+    """Marks a claim that is only made without a record of ``key``: see ``_end_needless_claims``."""
 
     key: str
     claim: Callable[[sqlite3.Connection], RecordAndLease]
@@ -216,6 +216,7 @@ class SQLiteStore:
     def _decode(
         self, key: str, data: bytes | None, holder: bytes | None, left: float
     ) -> RecordAndLease:
+        """Return the values of a row; without the record if it can't be decoded."""
         record = None
         if data is not None:
             with suppress(RecordError):

@@ -87,7 +87,7 @@ class Connection:
             self._disconnect()
 
     def _call(self, func: Callable[[sqlite3.Connection], T]) -> T:
-        """Call ``func`` with the connection. Open it first, again if the file was replaced."""
+        """Call ``func`` with the connection, a new one for a new file. Raises FileError."""
         with file_errors():
             if self._connection is not None and self._file.identity() != self._identity:
                 self._disconnect()  # the file was removed, or deleted by another process
@@ -108,7 +108,7 @@ _CREATING: Final = Lock()
 
 
 class DatabaseFile:
-    """The SQLite file of a store. All connections of the store share this object."""
+    """The SQLite file of a store, for all its connections; a damaged one is deleted, once."""
 
     def __init__(self, path: Path, timeout: float, *, deletes_damaged: bool = True) -> None:
         self._path = path

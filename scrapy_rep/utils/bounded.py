@@ -49,7 +49,7 @@ class BoundedCache(Generic[K, V]):
         return (value for value, _ in self._values.values())
 
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
-        """Set the value of ``key``, of ``nbytes`` bytes; evict others if it exceeds a limit."""
+        """Set the value and size of ``key``; above a limit evict others, least recently used."""
         self.discard(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes
@@ -71,13 +71,13 @@ class BoundedCache(Generic[K, V]):
 
 
 class Once:
-    """Determines whether a key occurs for the first time. It forgets keys above MAX_ENTRIES."""
+    """Tells whether a key occurs for the first time. Above MAX_ENTRIES it forgets the oldest."""
 
     def __init__(self) -> None:
         self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=MAX_ENTRIES)
 
     def add_if_new(self, key: Hashable) -> bool:
-        """Add ``key``; return whether this is the first call with it."""
+        """Add ``key``; return whether it is new, or was forgotten."""
         if key in self._seen:
             return False
         self._seen.put(key, None)
@@ -97,7 +97,7 @@ class ExpiringDict(dict[K, V]):
         self._is_over = is_over
 
     def put(self, key: K, value: V) -> V:
-        """Set and return the value of ``key``. Only values that are over are removed."""
+        """Set and return the value of ``key``; from ``many`` keys on, first remove what is over."""
         if key not in self and len(self) >= self._search_at:
             for over in [name for name, each in self.items() if self._is_over(each)]:
                 del self[over]

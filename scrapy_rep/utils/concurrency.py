@@ -87,8 +87,7 @@ async def sleep(seconds: float) -> None:
 def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     """Return the result of ``work``, or raise TimeoutError after ``seconds``.
 
-    ``work`` is cancelled at the time limit. As no task is created, this is done by cancelling the
-    future that it awaits.
+    ``work`` is cancelled at the time limit: as there is no task, the future that it awaits is.
     """
     steps = work.__await__()
     awaited: Any = None

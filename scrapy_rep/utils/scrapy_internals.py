@@ -21,11 +21,8 @@ _INTERVAL: Final = 0.25
 
 
 def user_agents_of(request: Request) -> list[bytes] | None:
-    """Return the values of the User-Agent header of a request; None if it has no such header.
-
-    It is called twice for each request. To create the headers object, or to call its methods, would
-    take a fifth of the time in which a request to a known origin is decided.
-    """
+    """Return the values of the User-Agent header of a request; None if it has no such header."""
+    # Twice for each request, the headers' own methods would take a fifth of the whole decision.
     if getattr(request, "_headers", True) is None:
         return None
     return dict.get(request.headers, b"User-Agent")
@@ -58,11 +55,8 @@ def downloader_of(crawler: Crawler) -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the engine has begun to close the spider.
-
-    There is no signal for this: ``spider_closed`` is sent only after all requests in progress have
-    ended, and requests that wait for a robots.txt are in progress.
-    """
+    """Return whether the engine has begun to close the spider."""
+    # No signal tells: ``spider_closed`` waits for the requests that wait for a robots.txt.
     slot = getattr(crawler.engine, "_slot", None)
     return getattr(slot, "closing", None) is not None
 
@@ -97,9 +91,8 @@ def has_only_downloads_with(crawler: Crawler, key: str) -> bool:
 def raised_concurrency(crawler: Crawler) -> Iterator[None]:
     """Increase CONCURRENT_REQUESTS by one in the ``with`` block, for one additional request.
 
-    The downloader counts all requests of the engine, including requests for robots.txt and pages
-    that wait for a robots.txt. So that these don't reduce the number of other pages, the limit is
-    increased. A limit of 0 or less means no limit (Scrapy 2.19), and is not changed.
+    The downloader counts requests for robots.txt, and those that wait, too: these must not reduce
+    the number of other pages. A limit of 0 or less (none, in Scrapy 2.19) is not changed.
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)
@@ -136,9 +129,8 @@ def wrap_downloads(
 def remove_connection_limits(crawler: Crawler) -> None:
     """Remove the connection limits of Scrapy's aiohttp and httpx download handlers.
 
-    These handlers open at most CONCURRENT_REQUESTS connections. If many sites hang, requests for
-    their robots.txt would occupy all of them. The number of pages is still limited by the
-    downloader.
+    They open at most CONCURRENT_REQUESTS, and requests for robots.txt of sites that hang would
+    occupy all of them. The downloader still limits the number of pages.
     """
     engine: Any = crawler.engine
     with suppress(AttributeError):  # another version of Scrapy, or another downloader

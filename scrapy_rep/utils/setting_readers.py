@@ -25,7 +25,7 @@ class Reader(NamedTuple):
 
 
 def number(unit: str, *, low: float, above: bool = False) -> Reader:
-    """Return a reader of finite numbers of at least ``low``; with ``above``, more than ``low``."""
+    """Return a reader of finite numbers, not booleans, from ``low``; if ``above``, without it."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool):
@@ -78,7 +78,7 @@ def one_of(*choices: str) -> Reader:
 
 
 def several_of(choices: Sequence[str]) -> Reader:
-    """Return a reader of a list of ``choices``, or of text with commas; it returns a tuple."""
+    """Return a reader of a list of ``choices``, or text with commas: a tuple with each once."""
     takes = f"a list of {', '.join(map(repr, choices))}"
 
     def read(value: Any) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def _refusal(takes: str, value: Any, choices: Sequence[str]) -> NotTakenError:
 
 
 def read_path(value: Any) -> str | None:
-    """Return ``value``, a path, as a string; None if ``value`` is None or empty."""
+    """Return the path ``value`` as a string; None for None or ``""``. Raises as ``Reader.read``."""
     if value is None or value == "":
         return None
     if not isinstance(value, str | PathLike):

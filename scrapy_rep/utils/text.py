@@ -24,7 +24,7 @@ def printable_request(request: Request) -> str:
 
 
 def quoted_url(response: Response | None) -> str:
-    """Return the URL of a page in quotes, without credentials, for a log line; else ``None``."""
+    """Return the URL of a page in quotes, without credentials, for a log line; else ``"None"``."""
     return ascii(None if response is None else without_credentials(response.url))
 
 
