@@ -48,7 +48,7 @@ def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
 
 
 def reserve(path: Path) -> Path:
-    """Reserve ``path`` in this process, or a numbered path if it is reserved; return the path."""
+    """Reserve and return ``path``, or a numbered one if it is reserved; end it with ``release``."""
     names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     place = path
     while place.resolve() in _in_use:

@@ -158,7 +158,8 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def _leave_or_wait(self, data: Any, *, has_room: bool) -> Request | None:
         """Return the request that was taken; None if it may not leave, and waits in Redis.
 
-        Without ``has_room``, its lookup is left to any worker. After an error it leaves as DIRECT.
+        Without ``has_room``, its lookup is left to any worker. After an error it leaves as DIRECT;
+        but if it can't be read, the error is raised.
         """
         request = self._decode(data)
         try:
@@ -208,7 +209,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def _pop_unless_held(
         self, origin: Origin, request: Request, age: float = 0.0
     ) -> Request | None:
-        """Return the next request of an origin in the second set; None if it waits or is gone.
+        """Return the next waiting request of an origin; None if it must wait on, or is gone.
 
         If it leaves, the admission is asked for the request after it. If that may leave, too, all
         go back to the queue. ``age`` is the seconds since the first request was deferred.
