@@ -128,7 +128,10 @@ class BackOff(HoldReason):
         self._logged = Once()
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Hold requests in a pause, and while its probe is under way; not those to be dropped."""
+        """Hold requests in a pause, while its probe is under way, and for a second after one left.
+
+        Not held are the probe itself, and requests that will be dropped.
+        """
         paused = self.hosts.get(ask.host)
         if paused is None:
             return None

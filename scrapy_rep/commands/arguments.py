@@ -20,10 +20,9 @@ from scrapy_rep.utils.text import printable, without_credentials
 
 
 class Option:
-    """An option of the command line, with the arguments of argparse's ``add_argument``.
+    """An option of the command line, with the arguments of argparse's ``add_argument``."""
 
-    No line of help may end with a colon, as Scrapy would format it as a heading.
-    """
+    # No line of help may end with a colon, as Scrapy would format it as a heading.
 
     def __init__(self, flag: str, **arguments: Any) -> None:
         self.flag = flag

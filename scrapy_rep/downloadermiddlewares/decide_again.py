@@ -63,7 +63,10 @@ class DecideAgain:
             del request.headers[b"User-Agent"]
 
     async def refusal_of(self, hop: Request) -> Verdict | None:
-        """Return the verdict on ``hop``, after a lookup, if it must not be sent; else None."""
+        """Return the verdict on ``hop``, after a lookup, if it must not be sent; else None.
+
+        Raises IgnoreRequest if its site has refused all requests for too long.
+        """
         try:
             given_back = await self.decide(hop) is not None
         except RobotsTxtDisallowed as error:

@@ -111,7 +111,7 @@ class Wire:
             self._admission.ended(request, sent_at, response)
 
     def _may_pass(self, request: Request) -> bool:
-        """Return whether no reason can hold ``request``. This is the answer for most requests."""
+        """Return whether ``request`` has a valid grant and no reason can hold it: most often so."""
         ticket = request.meta.get(TICKET_KEY)
         if not isinstance(ticket, tuple):
             return False

@@ -258,7 +258,7 @@ class GuardedStore:
         return result
 
     def _warn(self, error: Exception) -> None:
-        """Log ``error``: as a warning every ten minutes at most, else at DEBUG level."""
+        """Log ``error`` at DEBUG level, and also as a warning every ten minutes at most."""
         self._logger.debug("%s: %s", self._name, error)
         if self._clock() < self._quiet_until:
             return

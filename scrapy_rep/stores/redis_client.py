@@ -116,11 +116,8 @@ class Connector:
 
     @staticmethod
     def _without_address(options: dict[str, Any]) -> dict[str, Any]:
-        """Return ``options`` without the address of a server, and with ``ssl`` if TLS is used.
-
-        redis-py represents TLS in a URL by ``connection_class``, which clients with several hosts
-        don't accept.
-        """
+        """Return ``options`` without the address of a server, and with ``ssl`` if TLS is used."""
+        # redis-py represents TLS in a URL by this class, which clients with several hosts refuse.
         tls = {"ssl": True} if "connection_class" in options else {}
         place = {"host", "port", "db", "path", "connection_class"}
         return {**{name: options[name] for name in options if name not in place}, **tls}

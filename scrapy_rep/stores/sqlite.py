@@ -244,10 +244,8 @@ class SQLiteStore:
                 self._writing.run(self._prune)
 
     def _end_needless_claims(self, jobs: list[Job]) -> list[Job]:
-        """End the claims that are made only without a record, if there is one; return the others.
-
-        They only read for this, and so don't wait for other processes that write.
-        """
+        """End the claims that are made only without a record, if there is one; return the rest."""
+        # They only read for this, and so don't wait for other processes that write.
         claims = {job: job.func.key for job in jobs if isinstance(job.func, _ClaimIfAbsent)}
         keys = list(set(claims.values()))
         found: dict[str, RecordAndLease] = {}

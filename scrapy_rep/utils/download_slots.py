@@ -58,7 +58,7 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def delay_of_slot(crawler: Crawler, name: str) -> float:
-    """Return the delay of the download slot in seconds; that of a new one if it doesn't exist."""
+    """Return the delay of the download slot in seconds; that of the crawl if it doesn't exist."""
     downloader = downloader_of(crawler)
     slots = {} if describe_missing_attribute(crawler) else downloader.slots
     if name in slots:

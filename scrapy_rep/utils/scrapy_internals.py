@@ -68,7 +68,7 @@ def requests_in_progress(crawler: Crawler) -> set[Request]:
 
 
 def wake_engine(crawler: Crawler) -> None:
-    """Make the engine ask the scheduler soon, not within five seconds, unless it closes."""
+    """Make the engine ask the scheduler soon, not after up to five seconds, unless it closes."""
     slot = getattr(crawler.engine, "_slot", None)
     schedule = getattr(getattr(slot, "nextcall", None), "schedule", None)
     if schedule is not None and not is_closing(crawler):
