@@ -126,7 +126,7 @@ def invalid_url_text(url: str, error: ValueError, hint: str) -> str:
 
 
 def file_or_scheme_hint(text: str) -> str:
-    """Return a hint if ``text``, an invalid URL, is a file or may lack the scheme; else ``""``."""
+    """Return a hint, ``; …``, if ``text`` is a file or may be a URL without scheme; else ``""``."""
     # The name of a file may look like that of a host.
     with suppress(OSError, ValueError):
         if Path(text).is_file():

@@ -265,7 +265,7 @@ def _body_as_json(body: bytes | None) -> dict[str, str | None]:
 
 
 def _diff_of(old: bytes, new: bytes) -> list[str]:
-    """Return the lines that differ; if either text has more than _MAX_DIFF lines, their numbers."""
+    """Return a heading and the lines that differ; above _MAX_DIFF, one line with their numbers."""
     before, after = _lines(old), _lines(new)
     if max(len(before), len(after)) > _MAX_DIFF:
         return [f"  the text has changed, from {len(before)} to {counted(len(after), 'line')}"]

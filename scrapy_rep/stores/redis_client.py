@@ -84,7 +84,7 @@ class Connector:
             self._client.connection_pool.disconnect()
 
     def message_of(self, error: BaseException) -> str:
-        """Return the message of ``error``, with credentials of the URI replaced by ``***``.
+        """Return type and message of ``error``, with credentials of the URI replaced by ``***``.
 
         For a server that is a read-only replica, return what to set instead.
         """
