@@ -161,7 +161,7 @@ class BackOff(HoldReason):
         return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
 
     def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
-        """Adopt the pause, if there is one; if the request is the probe, let a later one be it."""
+        """Adopt the pause, if there is one; if the request is the probe, a later one becomes it."""
         if paused and self._is_active:
             self._adopt_pause(ask.host, left)
         found = self.hosts.get(ask.host)
@@ -176,9 +176,9 @@ class BackOff(HoldReason):
     ) -> float:
         """Begin, extend or end the pause of ``host``; return its seconds if it begins or is longer.
 
-        A refusal is 429, or 503 with Retry-After; that of a request sent before the pause only
-        extends it, and its next retry doesn't count. A probe without a response of the site counts
-        as refused. Any other response to a request sent after the pause ends it. Else return 0.
+        A refusal is 429, or 503 with Retry-After; that of a request sent before the pause ended
+        only extends it, and its next retry doesn't count. A probe without a response of the site
+        counts as refused. Another response to a request sent after the pause ends it. Else: 0.
         """
         paused = self.hosts.get(host)
         if response is None or not _is_of_site(response, request):

@@ -64,7 +64,7 @@ class HostLeases:
         return lease
 
     async def _claim(self, host: str, seconds: float) -> Lease | None:
-        """As ``claim``, once: None if this worker has the lease, and after an error, logged."""
+        """Claim once. Return None if this worker has the lease, and after an error (logged)."""
         try:
             lease = (await self._store.claim(key_of_host(host), self._name, seconds)).lease
         except Exception:

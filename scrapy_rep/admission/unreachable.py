@@ -140,7 +140,7 @@ class Idle:
         raise DontCloseSpider
 
     def _scheduler_empty(self) -> None:
-        """Send ``spider_idle`` also while robots.txt of a deferred origin is being fetched."""
+        """Send ``spider_idle`` also while nothing but robots.txt is fetched, if all is deferred."""
         if self.counts_as_empty(self.count_deferred()) and has_only_downloads_with(
             self._crawler, TRANSFER_KEY
         ):

@@ -42,7 +42,7 @@ class Shared:
 
 
 def get_shared(options: Options) -> Shared:
-    """Return what the crawls of this thread with these options share, while one refers to it."""
+    """Return what crawls of this thread with the same store and policy share, while one has it."""
     # These options determine the content and the number of entries. Threads don't share a store,
     # because each thread has an event loop of its own.
     key = threading.get_ident(), options.store_config, options.policy

@@ -148,7 +148,7 @@ class CrawlParts:
         self.cache.close()
 
     async def _spider_closed(self) -> None:
-        """Log the summaries, and wait at most _CLOSING_TIME until the last records are stored."""
+        """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
         self._watch.stop()
         self._close()
         for part in (Subresources, DecideAgain, Wire):  # a browser may still ask each crawl

@@ -191,7 +191,7 @@ def _sqlite(config: StoreConfig, deletes_damaged: bool) -> BareStore:
 
 
 def _redis(config: StoreConfig, _: bool) -> BareStore:
-    """Raise SettingsError if redis-py isn't installed, or can't read the URI."""
+    """Return the store. Raises SettingsError without redis-py, or if that can't read the URI."""
     try:
         from scrapy_rep.stores.redis import RedisStore
     except ImportError:

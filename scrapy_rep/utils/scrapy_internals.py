@@ -22,7 +22,7 @@ _INTERVAL: Final = 0.25
 
 def user_agents_of(request: Request) -> list[bytes] | None:
     """Return the values of the User-Agent header of a request; None if it has no such header."""
-    # Twice for each request, the headers' own methods would take a fifth of the whole decision.
+    # Called twice for each request: methods of the headers would take a fifth of its decision.
     if getattr(request, "_headers", True) is None:
         return None
     return dict.get(request.headers, b"User-Agent")
