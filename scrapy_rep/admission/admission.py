@@ -27,14 +27,14 @@ from scrapy_rep.admission.unreachable import Deferral, Idle
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import Route, host_of
+from scrapy_rep.utils.downloads import Route, host_of, origin_of_request
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
@@ -174,7 +174,7 @@ class Admission:
     def origin_to_ask(self, request: Request, grant: Grant) -> Origin | None:
         """Return the origin of ``request`` for ``admit_to_wire``; None if no reason can hold it."""
         if grant.terms:
-            return origin_of(request.url)
+            return origin_of_request(request)
         is_paused = bool(self.paused_hosts) and host_of(request) in self.paused_hosts
         if not is_paused and not self.asks_for_all:
             return None
@@ -219,6 +219,12 @@ class Admission:
                 for reason in self.reasons:
                     reason.not_sent(ask, lease.left, paused=lease.holder == PAUSE)
         return None if lease is None else Hold(_LEASED, self._clock.monotonic() + lease.left)
+
+    def undo_leave(self, request: Request) -> None:
+        """Note that ``request``, which has left, was answered or dropped by another middleware."""
+        host = host_of(request)
+        for reason in self.reasons:
+            reason.undo_take(host)
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
         """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.

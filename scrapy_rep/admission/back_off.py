@@ -30,13 +30,12 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.fetch.route_failures import intermediary_error
 from scrapy_rep.protocol.header_times import retry_after
-from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer, robotstxt_back_off
 from scrapy_rep.utils.bounded import ExpiringDict, Once
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
-from scrapy_rep.utils.downloads import default_download_timeout
+from scrapy_rep.utils.downloads import default_download_timeout, origin_of_request
 from scrapy_rep.utils.log import LimitedLogger
 
 _TOO_MANY_REQUESTS: Final = 429
@@ -151,6 +150,12 @@ class BackOff(HoldReason):
         paused = self.hosts.get(ask.host)
         if paused is not None and not ask.is_disallowed:
             paused.next_to_leave = self._clock.monotonic() + _CHECK_INTERVAL
+
+    def undo_take(self, host: str) -> None:
+        paused = self.hosts.get(host)
+        if paused is not None:
+            paused.next_to_leave = -math.inf
+            self._listener(host)
 
     def sent(self, ask: Ask) -> float:
         """Make the request the probe if its host has a pause; return the seconds of its lease."""
@@ -298,7 +303,7 @@ class BackOff(HoldReason):
 
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
         """Count and log a pause, at INFO only the first of a host, and send its signal."""
-        origin = origin_of(request.url)
+        origin = origin_of_request(request)
         stats.count(self._crawler, stats.BACK_OFF)
         self._logger.log(
             logging.INFO if self._logged.add_if_new(origin.host) else logging.DEBUG,

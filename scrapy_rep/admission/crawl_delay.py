@@ -37,6 +37,8 @@ _KEY: Final = "delay"
 _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter. A new
 connection seldom takes longer."""
+_LATE: Final = 0.1
+"""Seconds after which a timer shows that the event loop was blocked."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those whose delay is over are forgotten."""
 _MAX_LOGGED: Final = 100_000
@@ -165,12 +167,21 @@ class CrawlDelay(HoldReason):
             pace = max(host.delay, delay_of_slot(self._crawler, ask.host))
             host.next_to_leave = self._clock.monotonic() + pace
 
+    def undo_take(self, host: str) -> None:
+        found = self._hosts.get(host)
+        if found is not None:
+            found.next_to_leave = -math.inf
+            self._listener(host)
+
     def sent(self, ask: Ask) -> float:
         """Make the request the last of its host; return the longest wait after it, 0 for none."""
         if seconds := _longest_wait(ask):
             host = self._update_host(ask)
             host.last = ask.head()
             host.next_to_send = self._clock.monotonic() + seconds
+            written = seconds - host.delay
+            due = self._clock.monotonic() + written
+            self._clock.call_later(written, self._correct_after_stall, host, due)
         return seconds
 
     def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
@@ -199,6 +210,15 @@ class CrawlDelay(HoldReason):
                 found.next_to_send = now + found.delay
                 self._listener(host)
         return max(0.0, found.next_to_send - now)
+
+    def _correct_after_stall(self, host: _Host, due: float) -> None:
+        """Let the delay count from now if the event loop was blocked at ``due``.
+
+        What was handed over before that may be written to the network only now.
+        """
+        now = self._clock.monotonic()
+        if host.last is not None and now - due > _LATE:
+            host.next_to_send = max(host.next_to_send, now + host.delay)
 
     def _update_host(self, ask: Ask) -> _Host:
         """Return the host of ``ask``, with its origin and its delay; add it if it is new."""

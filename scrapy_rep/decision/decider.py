@@ -13,15 +13,16 @@ from scrapy.crawler import Crawler
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.request_tokens import ProductTokens
-from scrapy_rep.decision.spellings import NO_ORIGIN, Spellings, VerdictOn, stripped_url
+from scrapy_rep.decision.spellings import NO_ORIGIN, Spellings, VerdictOn
 from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
-from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, origin_of, split_url
+from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+from scrapy_rep.utils.downloads import origin_of_request, stripped_url
 from scrapy_rep.utils.text import printable_request
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
@@ -190,7 +191,7 @@ class Decider:
         ``done`` gets the entry of its origin; or None and the error, which means nothing otherwise.
         Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
-        origin = origin_of(request.url)
+        origin = origin_of_request(request)
         tokens = self.tokens_of(request, origin)
 
         def start_tdm_lookup(entry: Entry | None) -> None:
@@ -239,7 +240,7 @@ class Decider:
         tokens. It must be a decision on the URL of ``request``.
         """
         try:
-            origin = origin_of(request.url)
+            origin = origin_of_request(request)
         except ValueError:
             return False
         override = self.override_of(origin)
@@ -263,15 +264,15 @@ class Decider:
         If the URL has no clear origin, the middleware drops the request.
         """
         url = request.url
-        if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
+        if request.meta.get("dont_obey_robotstxt"):
             return None
         try:
-            # Splitting is slow, so it is done only for URLs that may be that of a robots.txt.
-            if ("%" in url or ROBOTSTXT in url) and split_url(url)[1] == ROBOTSTXT:  # SPEC S-9
-                return None
-            origin = origin_of(url)
+            origin = origin_of_request(request)
         except ValueError:
             return None
+        # The target is slow to find, so it is only read if it may be that of a robots.txt.
+        if ("%" in url or ROBOTSTXT in url) and target_of(stripped_url(url)) == ROBOTSTXT:
+            return None  # SPEC S-9
         return origin if self.needs_robotstxt(origin) else None
 
     def usage_of(self, decision: Decision) -> Usage:

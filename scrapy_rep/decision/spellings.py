@@ -19,28 +19,19 @@ from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.downloads import stripped_url
 
 VerdictOn = Callable[[str, Tokens, Effort], Verdict | None]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
-_EDGES: Final = "".join(map(chr, range(0x21)))
-_REMOVED: Final = str.maketrans("", "", "\t\r\n")
 _BLANK: Final = re.compile(r"\s", re.ASCII)
 _RESERVED: Final = "!$&'()*+,/:;=?@[]"
 _BROKEN: Final = re.compile("%(?![0-9A-Fa-f]{2})").search
 _SLASHES: Final = re.compile("//+").sub
 _PARAMS: Final = re.compile(";[^/]*").sub
 _EMPTY: Final = re.compile(r";?\??\Z").sub
-
-
-def stripped_url(url: str) -> str:
-    """Return a URL without blanks at its ends, tabs and line breaks; or ``url``, if without any."""
-    # Only URLs of requests with meta["verbatim_url"] have any of these characters.
-    if url.isprintable() and " " not in {url[:1], url[-1:]}:
-        return url
-    return url.strip(_EDGES).translate(_REMOVED)
 
 
 def without_dot_segments(target: str) -> str:

@@ -39,9 +39,9 @@ from scrapy_rep.downloadermiddlewares.settings_log import (
 )
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
+from scrapy_rep.utils.downloads import origin_of_request
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
 
@@ -266,7 +266,7 @@ class RobotsTxtMiddleware:
         Raises RobotsTxtDisallowed while the crawl closes, if no scheduler stores the request.
         """
         if self._cache.closing and not self._parts.scheduler_stores_requests:
-            raise self._drop(request, CLOSING.with_origin(origin_of(request.url)))
+            raise self._drop(request, CLOSING.with_origin(origin_of_request(request)))
         return self._return_to_scheduler(request)
 
     def _return_to_scheduler(self, request: Request, *, priority_cut: int = 0) -> Request:

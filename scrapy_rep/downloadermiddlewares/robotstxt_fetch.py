@@ -18,7 +18,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
-from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
+from scrapy_rep.admission.ticket import store_grant
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
 from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
@@ -100,8 +100,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         the request: raise RobotsTxtDisallowed if the URL is disallowed; if the crawl closes before
         that is known, the result may be a copy of ``request`` for the scheduler.
         """
-        meta = request.meta
-        transfer = meta.get(TRANSFER_KEY)
+        transfer = request.meta.get(TRANSFER_KEY)
         if transfer is not None:
             if (scrapys := self._downloader_stats()) is not None:
                 scrapys.process_response(request, response)
@@ -109,7 +108,6 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         wire = self._wire
         if wire is not None:
             wire.leave(request, response)
-        meta.pop(TICKET_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in POSSIBLE_REFUSALS:
             decider = None if wire is None else wire.again.decider
             self._refusals.report(request, response, decider)

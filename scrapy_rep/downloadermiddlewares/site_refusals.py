@@ -15,12 +15,13 @@ from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.drops import Tally
 from scrapy_rep.fetch.route_failures import intermediary_error
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.usage.readers import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
 from scrapy_rep.utils.bounded import Once
+from scrapy_rep.utils.downloads import origin_of_request
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, printable, printable_request, short, without_credentials
 
@@ -56,7 +57,7 @@ class Refusals:
         not retried. ``decider``, if given, finds the license in robots.txt.
         """
         try:
-            origin = origin_of(request.url)
+            origin = origin_of_request(request)
         except ValueError:
             return
         requires_license = response.status in _LICENSE_STATUSES and any(

@@ -26,6 +26,7 @@ from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
 _LONGEST: Final = 2.0
@@ -105,7 +106,12 @@ class Wire:
         self._sent[request] = self._monotonic()
 
     def leave(self, request: Request, response: Response | None) -> None:
-        """Tell the admission how ``request`` ended, if ``enter`` was called. None is an error."""
+        """Tell the admission how ``request`` ended, if ``enter`` was called, or was not sent.
+
+        ``response`` is None after an error.
+        """
+        if request.meta.pop(TICKET_KEY, None) is not None:  # another middleware has ended it
+            self._admission.undo_leave(request)
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
             self._admission.ended(request, sent_at, response)
@@ -142,7 +148,11 @@ class Wire:
         while True:
             grant = grant_of(request)
             if grant is None or not self._is_valid(request, grant):
-                returned = await self.again.decide_as_sent(request)
+                try:
+                    seconds = max(0.0, latest - self._monotonic())
+                    returned = await within(seconds, self.again.decide_as_sent(request))
+                except TimeoutError:  # a lookup takes longer, or the next try is later
+                    returned = self._give_back(request)
                 if returned is not None:
                     raise GivenBackError(returned)
                 grant = grant_of(request)

@@ -10,7 +10,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import Origin, origin_of
 
 MAX_TRANSFER: Final = 16_777_216
 """``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.
@@ -23,6 +23,8 @@ _STOPPABLE: Final = {_HANDLERS + name for name in ("http11", "_httpx", "_base_st
 if scrapy.version_info >= (2, 18):
     _STOPPABLE.add(_HANDLERS + "http2")
 _CONCURRENT_REQUESTS: Final = 16
+_EDGES: Final = "".join(map(chr, range(0x21)))
+_REMOVED: Final = str.maketrans("", "", "\t\r\n")
 
 
 def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
@@ -89,9 +91,25 @@ def first_by_other_route(requests: Iterable[Request], routes: Collection[Route])
     return next((request for request in requests if route_of(request) not in routes), None)
 
 
+def stripped_url(url: str) -> str:
+    """Return a URL without blanks at its ends, tabs and line breaks; or ``url``, if without any."""
+    # Only URLs of requests with meta["verbatim_url"] have any of these characters.
+    if url.isprintable() and " " not in {url[:1], url[-1:]}:
+        return url
+    return url.strip(_EDGES).translate(_REMOVED)
+
+
+def origin_of_request(request: Request) -> Origin:
+    """Return the origin that a request is sent to; raises ValueError as ``origin_of`` does."""
+    try:
+        return origin_of(request.url)
+    except ValueError:
+        return origin_of(stripped_url(request.url))
+
+
 def host_of(request: Request) -> str:
     """Return the host of a request in the form of ``Origin.host``; empty if it has none."""
     try:
-        return origin_of(request.url).host
+        return origin_of_request(request).host
     except ValueError:
         return ""

@@ -1,6 +1,7 @@
 """The admission of a crawl with all that it asks, in made-up time; the network is the test's."""
 
 from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.decision.decider import Decider
@@ -90,11 +91,11 @@ class Parts:
 
     @property
     def timers(self):
-        """When each timer comes, without those that say which fetch is slow."""
+        """When each timer comes, without those that see what is slow or late."""
         return [
             each.at
             for each in self.time.calls
-            if not isinstance(getattr(each.call, "__self__", None), LookupLimit)
+            if not isinstance(getattr(each.call, "__self__", None), LookupLimit | CrawlDelay)
         ]
 
 

@@ -197,6 +197,27 @@ async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
     assert not fetched
 
 
+@pytest.mark.parametrize("as_written", ["HTTP{}", " http{}"])
+async def test_however_the_scheme_is_written_a_pause_holds(web, as_written):
+    """``verbatim_url`` keeps what the user wrote."""
+    site = web.site(answer(404), paths={"/0": [refuses(429, "1"), OK]})
+
+    def as_is(path):
+        url = as_written.format(site.url(path).removeprefix("http"))
+        return scrapy.Request(url, meta={"verbatim_url": True})
+
+    async def feed(crawler):
+        await until(lambda: stat(crawler, "robotstxt/back_off"))
+        for path in PAGES[1:]:
+            crawler.engine.crawl(crawler.spider.prepare(as_is(path)))
+
+    result = await crawl(as_is("/0"), meanwhile=feed)
+    first, *others = [entry["at"] for entry in site.journal if entry["target"] != "/robots.txt"]
+    assert len(others) == len(PAGES)
+    assert min(others) - first >= 1
+    assert result.failures == []
+
+
 class Dropping:
     """A middleware that drops what some other has let pass."""
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 from time import monotonic
 
 import pytest
-from scrapy.exceptions import CloseSpider
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.extensions.throttle import AutoThrottle
+from scrapy.http import HtmlResponse
 
 from scrapy_rep.signals import robotstxt_crawl_delay
 from scrapy_rep.utils import download_slots
@@ -72,6 +73,24 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, monkeypatch, line, m
         f"({field}: {value}, line 2): the delay is 0.4 s"
     ]
     assert result.stats["robotstxt/crawl_delay"] == 1
+
+
+@pytest.mark.parametrize("order", [50, 600])
+@pytest.mark.parametrize("drops", [False, True])
+async def test_pages_that_another_middleware_ends_take_no_turns(web, order, drops):
+    class Ends:
+        def process_request(self, request):
+            if request.url.endswith("/robots.txt"):
+                return None
+            if drops:
+                raise IgnoreRequest
+            return HtmlResponse(request.url, body=b"words", request=request)
+
+    site = web.site(asks("Crawl-delay: 300"))
+    urls = (site.url(f"/{number}") for number in range(6))
+    result = await crawl(*urls, settings={"DOWNLOADER_MIDDLEWARES": {Ends: order}})
+    assert len(result.failures if drops else result.responses) == 6
+    assert site.targets == []
 
 
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])

@@ -58,6 +58,23 @@ def test_a_response_is_waited_for_until_the_request_was_sent_for_sure(worker):
     assert worker.sends(page(2)) is None
 
 
+def test_if_the_loop_was_blocked_the_delay_counts_from_its_end(worker):
+    """What was handed over before is written to the network only then."""
+    worker.sends(page(1))
+    worker.time.blocks(2 * DELAY + 1)
+    assert worker.sends(page(2)) == (WAITS, worker.time.now + DELAY)
+
+
+def test_a_request_that_was_not_sent_takes_no_turn(worker):
+    worker.leaves(first := page(1))
+    worker.admission.undo_leave(first)
+    assert [str(origin) for origin in worker.told] == []
+    assert worker.leaves(page(2)) is None
+    assert worker.leaves(page(3)) == (WAITS, DELAY)
+    worker.admission.undo_leave(page(2))
+    assert [str(origin) for origin in worker.told] == [SITE]
+
+
 def test_who_waits_is_told_when_a_response_makes_the_wait_shorter(worker):
     first = page(1)
     worker.sends(first)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scrapy_rep.decision.spellings import stripped_url, without_dot_segments
+from scrapy_rep.decision.spellings import without_dot_segments
+from scrapy_rep.utils.downloads import stripped_url
 
 
 @pytest.mark.rfc3986("5.2.4")

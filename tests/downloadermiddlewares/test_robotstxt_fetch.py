@@ -11,9 +11,9 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
-from tests.crawling.web import PAGE, answer, redirect, robots
-from tests.waiting import PATIENCE, Clock
+from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
+from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
+from tests.waiting import PATIENCE, Clock, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 NAMED = "User-agent: *\nDisallow:\n\nUser-agent: otherbot\nDisallow: /for-others\n"
@@ -381,6 +381,30 @@ async def test_rules_looked_up_for_a_page_that_is_decided_again_decide_on_no_oth
     await crawl(*pages, settings=settings, opened=opened)
     assert len(site.targets) == 4
     assert len(site.robots_requests) == 4
+
+
+async def test_a_request_that_needs_a_lookup_at_the_wire_keeps_no_place_of_its_slot(web):
+    healthy, hanging = web.site(robots(RULES)), web.site(HANGS)
+
+    class Moves:
+        def process_request(self, request):
+            if request.url == healthy.url("/moved"):
+                request._set_url(hanging.url("/moved"))
+
+    def page(path):
+        return Request(healthy.url(path), meta={"download_slot": "one"})
+
+    async def meanwhile(crawler):
+        await until(lambda: hanging.robots_requests)
+        for number in range(3):
+            crawler.engine.crawl(crawler.spider.prepare(page(f"/{number}")))
+        await until(lambda: len(healthy.targets) == 3)
+        close(crawler)
+
+    settings = {**behind(Moves), "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = await crawl(page("/moved"), settings=settings, meanwhile=meanwhile)
+    assert hanging.targets == []
+    assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
 async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of_its_rules(

@@ -38,6 +38,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.downloads import stripped_url
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
@@ -319,4 +320,4 @@ def _exemption_of(request: Request) -> str | None:
     """Return why no robots.txt applies to ``request``; None if one does."""
     if request.meta.get("dont_obey_robotstxt"):
         return "dont_obey_robotstxt"
-    return None if request.url.startswith(SCHEMES) else "scheme"
+    return None if stripped_url(request.url).lower().startswith(SCHEMES) else "scheme"
