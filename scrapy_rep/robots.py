@@ -85,8 +85,8 @@ class Robots:
     async def decide(self, page: str | Request) -> tuple[Verdict, Decision]:
         """Return the verdict on ``page``, and the decision that contains it.
 
-        The decision also has the origin, the product tokens, the override and the usage
-        preferences. robots.txt is fetched if necessary.
+        The decision also has the origin, the product tokens, the override and, for declared
+        purposes, the usage preferences. robots.txt is fetched if necessary.
         """
         request = _request(page)
         decision = self._known(request)

@@ -34,7 +34,7 @@ class RobotsSitemapMixin:
     """URLs of sitemaps, and of robots.txt files."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield requests for all sitemaps; remove URLs of a robots.txt from ``sitemap_urls``."""
+        """Yield requests for sitemaps, log errors; take robots.txt URLs out of ``sitemap_urls``."""
         urls = list(self.sitemap_urls)
         robotstxt_urls = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]

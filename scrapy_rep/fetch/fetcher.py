@@ -106,7 +106,7 @@ class Fetcher:
         self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(self, file: SiteFile, page: Request) -> Outcome:
-        """Fetch ``file``; return the outcome, which is also counted in the stats.
+        """Fetch ``file``; return the outcome, which is counted; log a failure on the route.
 
         ``page`` is the request that waits for the file. Only CancelledError is raised.
         """

@@ -62,7 +62,7 @@ class Chain:
     def may_lead_to(self, verdict: Verdict | None) -> bool:
         """Return whether to follow a redirect to a URL with this verdict; None means unknown.
 
-        Redirects of robots.txt to an unknown URL are followed, those of tdmrep.json are not.
+        Without known rules, as in an outage, those of robots.txt are followed, others are not.
         """
         if not self.file.is_robotstxt:
             # tdmrep.json is like a page: the rules must allow it.

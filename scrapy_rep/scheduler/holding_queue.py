@@ -87,7 +87,7 @@ class HoldingQueue(Queue, Generic[K]):
             self._admission.idle.request_pushed()
 
     def _request_leaves(self, request: Request, source: Source) -> Request:
-        """Return ``request``, with ``source`` in its meta, unless there is no admission."""
+        """Tell the admission, if any, that ``request`` leaves; return it, with its ``source``."""
         if self._admission is not None:
             self._admission.idle.request_popped()
             store_source(request, source)

@@ -167,7 +167,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
     def close(self) -> dict[str, list[int]] | list[Any]:
         """Stop all timers, and close the file.
 
-        Return the state that the scheduler writes to JOBDIR, empty if no requests are left.
+        Return the state that the scheduler writes to JOBDIR, empty if no requests are left there.
         """
         self.stop()
         return self._lanes.close()

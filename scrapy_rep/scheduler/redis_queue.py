@@ -292,7 +292,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
         return request
 
     def _decode(self, data: Any) -> Request:
-        """Return the request that was taken. If it can't be read, it leaves Redis, and is lost."""
+        """Return the request that was taken. If that can't be read, it is lost, and this raised."""
         try:
             request: Request = self._decode_request(data)
         except Exception:

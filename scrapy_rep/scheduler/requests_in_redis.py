@@ -277,7 +277,7 @@ class RequestsInRedis:
         self._left = self._taken
 
     def wait(self, name: str, seconds: float, *, defers: bool = False) -> int:
-        """Let the request that was taken wait; return how many become deferred.
+        """Let the request that was taken wait, unless given back; return how many become deferred.
 
         The origin is due after ``seconds``. If the request ``defers``, it is deferred, and with the
         first one all others of the origin that wait.
