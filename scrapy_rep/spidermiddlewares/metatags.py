@@ -59,7 +59,8 @@ class RobotsTagsMiddleware(PageMiddleware):
         """
         if not _has_directive(response, "nofollow") or response is None:
             return request
-        if request.meta.get("dont_obey_robotstxt") or request.url == response.url:
+        is_same_page = request.url.partition("#")[0] == response.url.partition("#")[0]
+        if is_same_page or request.meta.get("dont_obey_robotstxt"):
             return request
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
         drops = Drops.of(self.crawler)

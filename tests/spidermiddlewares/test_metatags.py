@@ -156,7 +156,7 @@ async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
             yield scrapy.Request(f"{response.url}?1", callback=self.parse, meta=other)
             yield scrapy.Request(f"{response.url}?2", callback=self.parse, meta={"again": True})
 
-    obeying = scrapy.Request(site.url("/both"))
+    obeying = scrapy.Request(f"{site.url('/both')}#section")  # the response's URL is without it
     not_obeying = scrapy.Request(site.url("/header"), meta=disobedient)
     await crawl(obeying, not_obeying, spidercls=Spider)
     assert sorted(site.targets) == [
