@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
@@ -134,7 +134,31 @@ class DatabaseFile:
 
     def open(self) -> sqlite3.Connection:
         """Return a connection to the file. Raises FileError if that fails."""
+        if Path(f"{self._path}-wal").exists():
+            self._reject_foreign()
         return open_file(self._path, FORMAT, timeout=self._timeout)
+
+    def _reject_foreign(self) -> None:
+        """Raise FileError if the file is of another program.
+
+        If it was moved over a file of ours, SQLite would write our write-ahead log to it.
+        """
+        # Immutable: the write-ahead log isn't used. Without SQLite, closing the file would release
+        # the locks of open connections.
+        url = f"{self._path.absolute().as_uri()}?immutable=1"
+        try:
+            with closing(sqlite3.connect(url, uri=True)) as connection:
+                connection.execute("BEGIN")
+                (identifier,) = connection.execute("PRAGMA application_id").fetchone()
+                if identifier == FORMAT.application_id:
+                    return
+                (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.DatabaseError as error:
+            if "not a database" not in str(error):  # another process may be making the file
+                return
+            raise ForeignFileError(f"damaged, or of another program ({error})") from error
+        if identifier or tables:
+            raise ForeignFileError("of another program")
 
     def delete_damaged(self, identity: Identity, why: DamagedFileError, *, was_open: bool) -> None:
         """Delete the file, unless another process has done so, and log ``why``.

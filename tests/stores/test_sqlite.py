@@ -197,6 +197,26 @@ async def test_a_file_of_another_program_is_refused_and_stays(path, make):
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("records", [1, 300])
+@pytest.mark.parametrize("make", FOREIGN, ids=lambda make: make.__name__)
+async def test_a_file_that_is_moved_over_an_open_one_stays(path, make, records):
+    """The write-ahead log of the open one must not be applied to it."""
+    store = sqlite(path)
+    for index in range(records):
+        await store.put(available(f"https://site-{index}.example"))
+    other = path.with_name("other")
+    make(other)
+    before = other.read_bytes()
+    other.rename(path)
+    for each in (store, sqlite(path)):
+        with pytest.raises(StoreError, match="another program"):
+            await each.get(ORIGIN)
+        with pytest.raises(StoreError, match="another program"):
+            await each.put(available())
+        await each.close()
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("make", [*DAMAGED, *FOREIGN], ids=lambda make: make.__name__)
 async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(path, make):
     make(path)
