@@ -29,7 +29,9 @@ class JsonLines(Parts):
             file = line.new_file
             if file is not None and file.sha256 is not None and file.body is not None:
                 self._write_text(file.sha256, file.body)
-        self._append(b"".join(line.encode(self._common_members) + b"\n" for line in lines))
+        self._append(
+            b"".join(line.encode(self._common_members) + b"\n" for line in lines), len(lines)
+        )
 
     def find(self, url: str, damaged: set[Path]) -> Iterator[Found]:
         if not self._path.is_dir():

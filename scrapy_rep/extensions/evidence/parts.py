@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import count, takewhile
+from os import fstat
+from os.path import samestat
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -75,6 +77,9 @@ class Parts(ABC):
         self._common_members = common_members
         self._file: IO[bytes] | None = None
         self._size = 0
+        self._lines = 0
+        self.part = path
+        """The part that was opened last."""
 
     @abstractmethod
     def write(self, lines: Sequence[Line]) -> None:
@@ -105,8 +110,21 @@ class Parts(ABC):
             self._file.close()
             self._file = None
 
-    def _append(self, data: bytes) -> None:
-        """Append ``data``, complete records. Raises OSError if that fails; then none is written."""
+    def close_if_removed(self) -> int:
+        """Close the open part if its file was removed or replaced.
+
+        Return the number of lines that this crawl has written to it, which are lost.
+        """
+        if self._file is None or not _was_removed(self.part, self._file):
+            return 0
+        self.close()
+        return self._lines
+
+    def _append(self, data: bytes, lines: int) -> None:
+        """Append ``data``, the records of so many ``lines``.
+
+        Raises OSError if that fails; then none is written.
+        """
         if self._file is None or self._size >= MAX_BYTES:
             self.close()
             self._file = self._open_free_part()
@@ -121,9 +139,10 @@ class Parts(ABC):
                 self.close()
             raise
         self._size += len(data)
+        self._lines += lines
 
     def _open_free_part(self) -> IO[bytes]:
-        """Return the first part that this crawl can write to, open, and set ``_size``."""
+        """Return the first part that this crawl can write to, open; set ``part`` and its counts."""
         for path in map(self._part_path, count(1)):
             file = _open_and_lock(path)
             if file is not None:
@@ -133,6 +152,7 @@ class Parts(ABC):
                         if end < size:  # the last record is incomplete
                             file.truncate(end)
                         self._size = end or file.write(self._header_of_part(path))
+                        self.part, self._lines = path, 0
                         return file
                 except BaseException:
                     file.close()
@@ -164,6 +184,15 @@ def _open_and_lock(path: Path) -> IO[bytes] | None:
         return file
     file.close()
     return None
+
+
+def _was_removed(path: Path, file: IO[bytes]) -> bool:
+    try:
+        return not samestat(path.stat(), fstat(file.fileno()))
+    except FileNotFoundError:
+        return True
+    except OSError:  # the file system fails, so the file may still be there
+        return False
 
 
 def is_about(values: dict[str, Any], url: str) -> bool:

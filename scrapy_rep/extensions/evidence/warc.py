@@ -40,7 +40,7 @@ class Warc(Parts):
                 file.record_id = _header(record, "WARC-Record-ID")
             writer.write_record(_make_metadata(writer, line, line.encode(self._common_members)))
         try:
-            self._append(out.getvalue())
+            self._append(out.getvalue(), len(lines))
         except OSError:
             for file in new_files:
                 file.record_id = None

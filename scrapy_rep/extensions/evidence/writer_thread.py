@@ -23,7 +23,10 @@ _BATCH: Final = 1_000
 
 
 class WriterThread:
-    """A queue of lines, and the thread that writes them until ``stop``. Logs only one error."""
+    """A queue of lines, and the thread that writes them until ``stop``.
+
+    Of errors only the first is logged, and each part that is removed.
+    """
 
     def __init__(self, parts: Parts, path: Path) -> None:
         self._parts = parts
@@ -76,20 +79,34 @@ class WriterThread:
             is_last = batch[-1] is None
             if lines := [line for line in batch if line is not None]:
                 self._write(lines)
+        self._count_removed()
         self._parts.close()
+
+    def _count_removed(self) -> None:
+        """Count the lines of the open part as lost if it was removed or replaced, and log that."""
+        if lines := self._parts.close_if_removed():
+            self._failed += lines
+            self.written -= lines
+            self._logger.error(
+                "Evidence lost, because %s was removed or replaced: %d lines",
+                self._parts.part,
+                lines,
+            )
 
     def _write(self, lines: list[Line]) -> None:
         """Write ``lines``, first how many were lost since the last call. No error is raised."""
+        self._count_removed()
         nbytes = sum(line.nbytes for line in lines)
         lost = self.lost - self._lost_recorded
         values = {"kind": "lost", "time": iso_time(time()), "lines": lost}
+        to_write = [Line(values), *lines] if lost else lines
         try:
-            self._parts.write([Line(values), *lines] if lost else lines)
+            self._parts.write(to_write)
         except Exception as error:  # noqa: BLE001 - logged and counted
             self._failed += len(lines)
             self._log_first_failure(error)
         else:
-            self.written += len(lines)
+            self.written += len(to_write)
             self._lost_recorded += lost
         for line in lines:
             _drop_text(line)

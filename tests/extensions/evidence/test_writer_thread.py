@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import logging
+import shutil
 import sys
 from pathlib import Path
 
@@ -198,6 +199,40 @@ async def test_when_it_can_be_written_again_it_says_what_is_lost(web, tmp_path):
     assert told[0]["kind"] == "lost"
     assert told[0]["lines"] == result.stats["robotstxt/evidence/lost"] == told[-1]["lost"]
     assert of(path, site.url("/b"))
+
+
+@pytest.mark.parametrize("when", ["in the crawl", "at its end"])
+async def test_lines_of_a_part_that_is_removed_are_lost(web, path, when):
+    site = web.site(robots(RULES))
+    part = part_of(path)
+    first, last = site.url("/a"), site.url("/b")
+
+    def then(response):
+        if response.url == first:
+            wait_until(lambda: part.exists() and of(path, first))
+            part.unlink()
+        return [last] if response.url == first and when == "in the crawl" else []
+
+    result = await crawl(first, settings={"REP_EVIDENCE": path}, then=then)
+    lost = [text for text in result.messages(logging.ERROR) if "vidence" in text]
+    # The start, the robots.txt and the page; then the next line was the first to be written anew.
+    assert lost == [f"Evidence lost, because {part} was removed or replaced: 3 lines"]
+    assert result.stats["robotstxt/evidence/lost"] == 3
+    told = lines(path)
+    assert result.stats["robotstxt/evidence/written"] == len(told)
+    assert (told[0]["kind"], told[0]["lines"], told[-1]["kind"]) == ("lost", 3, "end")
+    assert not of(path, first)
+    assert bool(of(path, last)) == (when == "in the crawl")
+
+
+async def test_lines_that_are_written_to_a_removed_directory_are_lost(tmp_path):
+    path = tmp_path / "evidence"
+    writing = writer_thread.WriterThread(open_to_write(path, '"version":""'), path)
+    writing.put(Line({"kind": "page", "number": 1}))
+    wait_until(lambda: writing.written)
+    shutil.rmtree(path)
+    await deferred_from_coro(writing.stop())
+    assert (writing.written, writing.lost) == (0, 1)
 
 
 async def test_where_the_disk_is_too_slow_memory_is_bounded(web, tmp_path, monkeypatch):
