@@ -243,8 +243,11 @@ class RobotsTxtMiddleware:
             has_tried = decision.verdict is not None
             decision = await self._waiting.wait_for_decision(request, decision, on_wire=note.again)
             verdict, entry = decision.verdict, decision.entry
-            if verdict and verdict.allowed and entry and not entry.is_valid(self._time()):
-                # It has expired, and decided on another page that waited for the same lookup.
+            now = self._time()
+            is_new = note.again and entry is not None and now - entry.start < _DECISION_LIFE
+            if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
+                # It has expired, and decided on another page that waited for the same lookup. What
+                # is about to be sent can't wait for a lookup of its own, and uses the new rules.
                 decision = decision._replace(verdict=None, entry=None)
                 continue
             situation = self._situation_of(request, decision, note)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _ATTRIBUTE: Final = "_scrapy_rep"
 """Attribute of a crawler in which its parts are stored, so that they are freed with the crawler."""
 _crawlers: Final[WeakSet[Crawler]] = WeakSet()
-"""All crawlers of the process that have parts."""
+"""All crawlers of the process for which ``add_part`` was called."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:
@@ -30,11 +30,10 @@ def get_part(crawler: Crawler, cls: type[T]) -> T | None:
 
 def get_or_add_part(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
     """Return the part of the class ``cls``; if the crawl has none, add the one ``make`` returns."""
-    part = get_part(crawler, cls)
-    if part is None:
-        part = make()
-        add_part(crawler, part)
-    return part
+    parts = _parts(crawler)
+    if cls not in parts:
+        parts[cls] = make()
+    return cast("T", parts[cls])
 
 
 def remove_part(crawler: Crawler, cls: type) -> None:
@@ -43,7 +42,7 @@ def remove_part(crawler: Crawler, cls: type) -> None:
 
 
 def parts_of_all_crawls(cls: type[T]) -> list[T]:
-    """Return the parts of the class ``cls`` of all crawls in this process that have an engine."""
+    """Return the parts of ``cls``, added by ``add_part``, of all crawls that have an engine."""
     started = [each for each in _crawlers if _has_engine(each)]
     return [found for each in started if (found := get_part(each, cls)) is not None]
 

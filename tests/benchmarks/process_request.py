@@ -1,6 +1,6 @@
 """Time of ``process_request`` on an origin that is known: ours against Scrapy's built-in.
 
-Ours is the middleware, the guard and the wire together; headers are set in between, as Scrapy's own
+Ours is the first middleware, the last one and the wire together; headers are set in between, as Scrapy's own
 middlewares do, and that is not counted.
 
 ``python -m tests.benchmarks.process_request`` prints a table. Each request is fresh, as in a crawl,
@@ -107,7 +107,7 @@ async def main():
     crawler._apply_settings()
     crawler.engine = SimpleNamespace(downloader=Downloader())
     ours, builtin = RobotsTxtMiddleware(crawler), BuiltIn(crawler)
-    guard = RobotsTxtFetchMiddleware(crawler)
+    last = RobotsTxtFetchMiddleware(crawler)
     wire = get_part(crawler, Wire)
     wire.is_installed = True
     urls = []
@@ -120,15 +120,15 @@ async def main():
                 know_builtin(builtin, url, body)
                 if allows(run, ours.process_request, url) and allows(run_builtin, builtin, url):
                     urls.append(url)
-    times = {"scrapy_rep": [], "its guard": [], "its wire": [], "together": [], "built-in": []}
+    times = {"scrapy_rep": [], "the last one": [], "its wire": [], "together": [], "built-in": []}
     for _ in range(ROUNDS):
         requests = [Request(url) for url in urls]
         times["scrapy_rep"].append(run(ours.process_request, requests))
         for request in requests:
             request.headers.setdefault(b"User-Agent", AGENT)
-        times["its guard"].append(run(guard.process_request, requests))
+        times["the last one"].append(run(last.process_request, requests))
         times["its wire"].append(await run_wire(wire, requests))
-        parts = ("scrapy_rep", "its guard", "its wire")
+        parts = ("scrapy_rep", "the last one", "its wire")
         times["together"].append(sum(times[part][-1] for part in parts))
         times["built-in"].append(run_builtin(builtin, [Request(url) for url in urls]))
     print(f"process_request on a known origin, {len(urls)} requests, {ROUNDS} rounds, fastest")

@@ -1,4 +1,4 @@
-"""The guard nearest the downloader: what is sent and what came is what was decided on."""
+"""The middleware closest to the downloader: what is sent and what came is what was decided on."""
 
 import asyncio
 import logging
@@ -252,7 +252,7 @@ async def test_the_private_keys_are_gone_where_the_page_comes(web):
 
 
 @pytest.mark.parametrize("order", [1_000_000, 1_000_001])
-async def test_a_middleware_behind_the_guard_stops_the_crawl_at_the_start(web, order):
+async def test_a_middleware_behind_the_last_one_stops_the_crawl_at_the_start(web, order):
     site = web.site(robots(RULES), paths={"/a": [answer(200, PAGE)]})
     with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Rewrites at 100000\d"):
         await crawl(site.url("/a"), settings=behind(Rewrites, order=order))

@@ -66,12 +66,6 @@ SETTINGS = {"REP_BACK_OFF_MAX": LONGEST_PAUSE}
 CANCELLED = asyncio.CancelledError
 
 
-class Crawler(SimpleNamespace):
-    """A crawler that does nothing."""
-
-    __hash__ = object.__hash__
-
-
 class Direct:
     """Runs at once what the SQLite store runs in its threads, on one database in memory."""
 
@@ -187,7 +181,7 @@ class Worker:
         clock = Clock(self.time, loop.time, self.call_later)
         settings = Settings(SETTINGS)
         options = Options.from_settings(settings)
-        self.crawler = crawler = Crawler(
+        self.crawler = crawler = SimpleNamespace(
             engine=None,
             spider=None,
             settings=settings,

@@ -362,7 +362,7 @@ def test_a_user_agent_put_on_at(stack, order):
     settings = {"DOWNLOADER_MIDDLEWARES": middlewares, "AGENT_ON_ALL": SPECIAL}
     told = own.crawl(sites, settings=settings, urls=urls)
     own.check(sites, f"User-Agent set at {order}")
-    # The middleware, at 100, sees what was put on before it; the guard asks about what was put on after.
+    # The middleware, at 100, sees what was put on before it; the last one asks about what was put on after.
     assert (sites.url("agents", "/private/a") in told["fetched"]) == (order < 100)
 
 

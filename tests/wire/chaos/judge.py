@@ -120,7 +120,7 @@ def _leaks(plan, host, journal, pages, processes, found):
         earlier = any(
             answered < each["at"] < page["at"]
             and _process_of(each, processes) is process
-            and each["path"] != page["path"]
+            and (each["path"], each["status"]) != (page["path"], "lost")
             for each in pages
         )
         age = page["at"] - answered
