@@ -49,7 +49,7 @@ class RobotsSitemapMixin:
                     yield Request(sitemap, callback=callback)
 
     async def _sitemaps_or_empty(self, url: str) -> list[str]:
-        """Return the sitemaps of one robots.txt. An error is logged, and the list is empty then."""
+        """Return the sitemaps of one robots.txt. After an error, which is logged, it is empty."""
         try:
             return await self.sitemaps_of(url)
         except (CrawlClosingError, CancelledError):

@@ -260,8 +260,9 @@ class Decider:
     def origin_governing(self, request: Request) -> Origin | None:
         """Return the origin whose robots.txt decides on ``request``; None if none does.
 
-        None does if there is an override or ``dont_obey_robotstxt``, and for robots.txt itself.
-        If the URL has no clear origin, the middleware drops the request.
+        None does for robots.txt itself, with ``dont_obey_robotstxt``, or with an override without
+        product tokens.
+        A request without a clear origin is dropped by the middleware.
         """
         url = request.url
         if request.meta.get("dont_obey_robotstxt"):

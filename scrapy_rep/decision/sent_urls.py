@@ -82,7 +82,7 @@ def _handler_of(scheme: str, cls: Any) -> Handler:
 
 
 def _sent_by_http11(url: str, _: bool) -> Iterator[str]:
-    """Yield ``url`` as it is sent to a proxy and to a server, or nothing if it isn't changed."""
+    """Yield ``url`` as it is sent to a proxy and to a server; nothing if surely unchanged."""
     if _LEFT_ALONE(url):
         return
     whole = urldefrag(url)[0].encode("ascii").strip()
@@ -92,7 +92,7 @@ def _sent_by_http11(url: str, _: bool) -> Iterator[str]:
 
 
 def _sent_by_http2(url: str, _: bool) -> Iterator[str]:
-    """Yield ``url`` as it is sent, with and without blanks at its end, or nothing if unchanged."""
+    """Yield ``url`` as sent, with and without blanks at its end; nothing if surely unchanged."""
     if _LEFT_ALONE(url):
         return
     parsed = urlparse(url)

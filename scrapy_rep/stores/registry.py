@@ -81,7 +81,7 @@ def make_unguarded_store(config: StoreConfig, *, deletes_damaged: bool = True) -
 
 
 def is_valid_uri(uri: str) -> bool:
-    """Return whether ``uri`` is a valid REP_STORE, as far as that is known without redis-py."""
+    """Return whether ``uri`` is a valid REP_STORE. Of Redis, redis-py decides if installed."""
     scheme = _SCHEMES.get(_scheme(uri))
     readable = "://" in uri and uri == uri.strip() and "\0" not in uri
     with suppress(ValueError):

@@ -119,7 +119,10 @@ def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the ``with`` block in a transaction, when no other writes; roll back after an error."""
+    """Run the ``with`` block in a transaction; roll back after an error.
+
+    It begins when no other process writes.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
