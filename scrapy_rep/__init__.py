@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.cache.cache import Census
+    from scrapy_rep.downloadermiddlewares.outermost import (
+        RobotsTxtFetchMiddleware,
+        RobotsTxtResponseMiddleware,
+    )
     from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed, keep_from_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-    from scrapy_rep.downloadermiddlewares.robotstxt_fetch import RobotsTxtFetchMiddleware
-    from scrapy_rep.downloadermiddlewares.robotstxt_response import RobotsTxtResponseMiddleware
     from scrapy_rep.exceptions import (
         CrawlClosingError,
         RobotsTxtDisallowed,
@@ -99,9 +101,9 @@ _HOMES = {
     "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
-    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt_fetch",
+    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.outermost",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
-    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt_response",
+    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.outermost",
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",

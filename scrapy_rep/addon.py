@@ -9,9 +9,11 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from scrapy_rep.downloadermiddlewares.outermost import (
+    RobotsTxtFetchMiddleware,
+    RobotsTxtResponseMiddleware,
+)
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy_rep.downloadermiddlewares.robotstxt_fetch import RobotsTxtFetchMiddleware
-from scrapy_rep.downloadermiddlewares.robotstxt_response import RobotsTxtResponseMiddleware
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence.extension import RobotsEvidence
 from scrapy_rep.extensions.logstats import RobotsLogStats

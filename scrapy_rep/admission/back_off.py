@@ -35,8 +35,9 @@ from scrapy_rep.signals import Announcer, robotstxt_back_off
 from scrapy_rep.utils.bounded import ExpiringDict, Once
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
-from scrapy_rep.utils.downloads import default_download_timeout, origin_of_request
+from scrapy_rep.utils.download_settings import default_download_timeout
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import origin_of_request
 
 _TOO_MANY_REQUESTS: Final = 429
 _SERVICE_UNAVAILABLE: Final = 503

@@ -28,8 +28,8 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.bounded import BoundedCache
-from scrapy_rep.utils.downloads import Route, route_of
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import Route, route_of
 
 MOST_COMPARED: Final = 100
 """Maximum number of requests of an origin that are searched for one with another route."""

@@ -15,7 +15,7 @@ from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
-from scrapy_rep.utils.downloads import Route
+from scrapy_rep.utils.requests import Route
 
 
 class Hold(NamedTuple):

@@ -23,7 +23,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
+from scrapy_rep.utils.download_settings import default_download_timeout, download_timeout_of
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted

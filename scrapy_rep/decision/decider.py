@@ -22,7 +22,7 @@ from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
-from scrapy_rep.utils.downloads import origin_of_request, stripped_url
+from scrapy_rep.utils.requests import origin_of_request, stripped_url
 from scrapy_rep.utils.text import printable_request
 
 SCHEMES: Final = ("http:", "https:", "ftp:")

@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings
 from twisted.web.client import URI
 
 from scrapy_rep.protocol.origin import DEFAULT_PORTS
-from scrapy_rep.utils.downloads import download_handler_of
+from scrapy_rep.utils.download_settings import download_handler_of
 
 Sends = Callable[[str, bool], Iterator[str]]
 

@@ -19,7 +19,7 @@ from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.downloads import stripped_url
+from scrapy_rep.utils.requests import stripped_url
 
 VerdictOn = Callable[[str, Tokens, Effort], Verdict | None]
 

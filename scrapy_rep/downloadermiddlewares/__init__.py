@@ -2,7 +2,6 @@
 
 ``robotstxt`` gets the decision on a request, and does what the table in ``actions`` defines, with
 the parts that ``crawl_parts`` builds for each crawl. ``wire`` is called in place of the download
-handler. ``robotstxt_fetch`` has the middleware closest to the downloader, which protects requests
-for robots.txt, and ``robotstxt_response`` that closest to the engine: both check the URLs of
-responses.
+handler. ``outermost`` has the middleware closest to the downloader, which protects requests for
+robots.txt, and that closest to the engine: both check the URLs of responses.
 """

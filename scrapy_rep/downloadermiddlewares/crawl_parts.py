@@ -41,7 +41,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
-from scrapy_rep.utils.downloads import concurrent_requests
+from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger, log_further_lines
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits

@@ -41,8 +41,8 @@ from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, Robots
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
-from scrapy_rep.utils.downloads import origin_of_request
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import origin_of_request
 from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:

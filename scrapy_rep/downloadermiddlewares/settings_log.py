@@ -16,8 +16,10 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.robotstxt_fetch import RobotsTxtFetchMiddleware
-from scrapy_rep.downloadermiddlewares.robotstxt_response import RobotsTxtResponseMiddleware
+from scrapy_rep.downloadermiddlewares.outermost import (
+    RobotsTxtFetchMiddleware,
+    RobotsTxtResponseMiddleware,
+)
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.protocol import limits

@@ -21,8 +21,8 @@ from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
 from scrapy_rep.utils.bounded import Once
-from scrapy_rep.utils.downloads import origin_of_request
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import origin_of_request
 from scrapy_rep.utils.text import counted, printable, printable_request, short, without_credentials
 
 POSSIBLE_REFUSALS: Final = frozenset({202, 401, 402, 403, 405, 429, 503})

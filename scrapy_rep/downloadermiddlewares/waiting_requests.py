@@ -24,8 +24,8 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise, sleep
+from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.download_slots import slot_name
-from scrapy_rep.utils.downloads import concurrent_requests
 from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
 
 _PAUSE: Final = 1.0

@@ -56,14 +56,14 @@ from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
 from scrapy_rep.utils.concurrency import within
-from scrapy_rep.utils.download_slots import slot_without_delay
-from scrapy_rep.utils.downloads import (
+from scrapy_rep.utils.download_settings import (
     MAX_TRANSFER,
     can_be_stopped,
     default_download_timeout,
     download_timeout_of,
     foreign_handler_name,
 )
+from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 

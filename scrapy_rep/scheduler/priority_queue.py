@@ -34,8 +34,8 @@ from scrapy_rep.scheduler.lanes import Lane, Lanes, Slot
 from scrapy_rep.scheduler.lanes_on_disk import RETRY_DELAYS, LanesOnDisk, UnreadableError
 from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import Route, first_by_other_route
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _QUEUE_CLASSES: Final = {

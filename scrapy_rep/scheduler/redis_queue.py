@@ -43,7 +43,7 @@ from scrapy_rep.scheduler.requests_in_redis import (
     RequestsInRedis,
 )
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import Route, first_by_other_route
+from scrapy_rep.utils.requests import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import counted, printable_request
 

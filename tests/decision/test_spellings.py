@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.decision.spellings import without_dot_segments
-from scrapy_rep.utils.downloads import stripped_url
+from scrapy_rep.utils.requests import stripped_url
 
 
 @pytest.mark.rfc3986("5.2.4")

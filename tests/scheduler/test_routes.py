@@ -3,7 +3,7 @@
 import pytest
 from scrapy import Request
 
-from scrapy_rep.utils.downloads import first_by_other_route, route_of
+from scrapy_rep.utils.requests import first_by_other_route, route_of
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.running import refusing_port

@@ -18,7 +18,7 @@ from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import Lease
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.downloads import host_of
+from scrapy_rep.utils.requests import host_of
 
 known, access, land, claim = (
     Cache.known_entry,

@@ -22,11 +22,11 @@ from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.cache.entry import Entry, fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES, Decision
 from scrapy_rep.decision.usage import as_dict
+from scrapy_rep.extensions.cited_file import CitedFile, encode_json, iso_time
 from scrapy_rep.extensions.evidence.formats import open_to_write
 from scrapy_rep.extensions.evidence.parts import Line
 from scrapy_rep.extensions.evidence.writer_thread import WriterThread
 from scrapy_rep.extensions.output_files import path_of_setting
-from scrapy_rep.extensions.robots_file import RobotsFile, encode_json, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.record import Record
@@ -38,8 +38,8 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import within
-from scrapy_rep.utils.downloads import stripped_url
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import stripped_url
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
 
@@ -92,10 +92,8 @@ class RobotsEvidence:
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The URLs of requests whose download handler followed a redirect, by the request for the
         target of the redirect."""
-        self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
-            max_entries=_MAX_FILES
-        )
-        self._override_files: dict[Path, RobotsFile] = {}
+        self._files: BoundedCache[tuple[str, int], CitedFile] = BoundedCache(max_entries=_MAX_FILES)
+        self._override_files: dict[Path, CitedFile] = {}
         self._background = Background()
         for receiver, signal in (
             (self._robotstxt_fetched, signals.robotstxt_fetched),
@@ -138,12 +136,12 @@ class RobotsEvidence:
     def _write_robotstxt(self, record: Record, source: str) -> None:
         """Write a line about a robots.txt, and keep it in ``_files`` for lines about requests."""
         access = self._policy.access(record, time())
-        file = RobotsFile.from_record(record, access)
+        file = CitedFile.from_record(record, access)
         self._files.put((file.url, fingerprint_of(access)), file)
         self._write_line("robotstxt", {"source": source}, file)
 
     def _robotstxt_tdmrep(self, record: Record, source: str) -> None:
-        file = RobotsFile.from_record(record, self._policy.access(record, time()))
+        file = CitedFile.from_record(record, self._policy.access(record, time()))
         self._write_line("tdmrep", {"source": source}, file)
 
     def _robotstxt_usage(
@@ -280,24 +278,24 @@ class RobotsEvidence:
             file = self._files.get(key)
         self._write_with_age(values, file, at)
 
-    def _write_with_age(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
+    def _write_with_age(self, values: dict[str, Any], file: CitedFile | None, at: float) -> None:
         """Write a line with ``file``, and with its age ``at`` the decision, in seconds."""
         if file is not None:
             known_since = file.asked if file.fetched is None else file.fetched
             values["age"] = round(at - known_since, 3)
         self._writing.put(Line(values, file))
 
-    def _override_file_of(self, override: Override, path: Path) -> RobotsFile:
+    def _override_file_of(self, override: Override, path: Path) -> CitedFile:
         """Return the file with the rules of an override; write a line about it the first time."""
         file = self._override_files.get(path)
         if file is None:
             url, body = path.as_uri(), override.body
-            file = RobotsFile(url, "override", time(), size=len(body), body=body)
+            file = CitedFile(url, "override", time(), size=len(body), body=body)
             self._override_files[path] = file
             self._write_line("robotstxt", {"source": "override"}, file)
         return file
 
-    def _write_line(self, kind: str, values: Any, file: RobotsFile | None = None) -> None:
+    def _write_line(self, kind: str, values: Any, file: CitedFile | None = None) -> None:
         self._writing.put(Line({"kind": kind, "time": iso_time(time()), **values}, file))
 
     async def _spider_closed(self, reason: str) -> None:

@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from scrapy_rep.extensions.cited_file import encode_json
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, digest_of, is_about
 from scrapy_rep.extensions.output_files import replace_file
-from scrapy_rep.extensions.robots_file import encode_json
 from scrapy_rep.utils.bounded import BoundedCache
 
 _BLOCK: Final = 64 * 1024

@@ -11,7 +11,7 @@ from os.path import samestat
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from scrapy_rep.extensions.robots_file import RobotsFile, encode_json
+from scrapy_rep.extensions.cited_file import CitedFile, encode_json
 
 MAX_BYTES: Final = 128 * 1024**2
 """Size of a part in bytes after which the next part is begun."""
@@ -25,11 +25,11 @@ class Line(NamedTuple):
     """A line to be written, about a request, a robots.txt, or the crawl."""
 
     values: dict[str, Any]
-    file: RobotsFile | None = None
+    file: CitedFile | None = None
     """The robots.txt or tdmrep.json to which the line refers; None if there is none."""
 
     @property
-    def new_file(self) -> RobotsFile | None:
+    def new_file(self) -> CitedFile | None:
         """The file, if the line is about it. Its text is written with this line."""
         return self.file if self.values["kind"] in _OF_FILES else None
 

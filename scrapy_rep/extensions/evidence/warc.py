@@ -17,8 +17,8 @@ from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
+from scrapy_rep.extensions.cited_file import CitedFile, iso_time
 from scrapy_rep.extensions.evidence.parts import DAMAGE, Found, Line, Parts, is_about
-from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.utils.text import printable
 
 _BLOCK: Final = 64 * 1024
@@ -115,7 +115,7 @@ def _is_damaged(path: Path) -> bool:
         return end_of_members(file) is None
 
 
-def _has_content(file: RobotsFile) -> bool:
+def _has_content(file: CitedFile) -> bool:
     return file.body is not None or (file.answer is not None and file.answer.status is not None)
 
 
@@ -140,7 +140,7 @@ def _make_metadata(writer: Any, line: Line, content: bytes) -> Any:
     return _make_record(writer, url, "metadata", content, headers, **kind)
 
 
-def _make_response(writer: Any, file: RobotsFile) -> Any:
+def _make_response(writer: Any, file: CitedFile) -> Any:
     """Return a record of ``file`` with what is known: status, some headers, and the decoded text.
 
     It is a response record; for the file of an override, which has no response, a resource record.

@@ -10,8 +10,8 @@ from queue import Empty, SimpleQueue
 from time import time
 from typing import Final
 
+from scrapy_rep.extensions.cited_file import iso_time
 from scrapy_rep.extensions.evidence.parts import Line, Parts
-from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
 

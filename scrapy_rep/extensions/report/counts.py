@@ -14,8 +14,8 @@ from scrapy_rep import signals
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import stored_judgement
 from scrapy_rep.exceptions import usage_decision_of
+from scrapy_rep.extensions.cited_file import CitedFile, iso_time
 from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
-from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.crawl_delay import Delay
@@ -157,7 +157,7 @@ class Counts:
     def count_loaded(self, record: Record) -> None:
         """Set the state of robots.txt in the row of its origin, and keep its text."""
         row, last = self.row(str(record.file.origin)), record.last
-        file = RobotsFile.from_record(record, self._policy.access(record, time()))
+        file = CitedFile.from_record(record, self._policy.access(record, time()))
         row.outcome, row.status = file.outcome, file.status
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size

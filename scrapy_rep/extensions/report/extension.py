@@ -17,9 +17,9 @@ from scrapy_rep import stats
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.extensions.cited_file import encode_json, iso_time
 from scrapy_rep.extensions.output_files import path_of_setting, release, replace_file, reserve
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.robots_file import encode_json, iso_time
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger

@@ -1,9 +1,9 @@
 from pipe import serve
-from robotstxt import RobotsFile
+from robotstxt import CitedFile
 
 
 def parse(body):
-    return RobotsFile(body.decode("utf-8", "replace"))
+    return CitedFile(body.decode("utf-8", "replace"))
 
 
 def allowed(robots, token, url):

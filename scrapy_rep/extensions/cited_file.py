@@ -31,7 +31,7 @@ def _iso_second(seconds: int) -> str:
 
 
 @dataclass(eq=False)
-class RobotsFile:
+class CitedFile:
     """A robots.txt or tdmrep.json that decided on requests, or the file of an override.
 
     The thread that writes the evidence computes ``sha256`` and ``as_json``, which keep their values
@@ -61,7 +61,7 @@ class RobotsFile:
     """ID of the WARC record with the text; None until it is written."""
 
     @classmethod
-    def from_record(cls, record: Record, access: Access) -> RobotsFile:
+    def from_record(cls, record: Record, access: Access) -> CitedFile:
         """Return the file of ``record``. Its text is that whose rules ``access`` makes valid."""
         last, copy = record.last.evidence, access.copy
         answer = last if copy is None else copy.evidence

@@ -1,7 +1,6 @@
-"""Downloads in Scrapy: the handler of a scheme, time limits, and the host of a request."""
+"""Settings of downloads in Scrapy: the handler of a scheme, concurrency and time limits."""
 
-from collections.abc import Collection, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import scrapy
 from scrapy import Request
@@ -9,8 +8,6 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
-
-from scrapy_rep.protocol.origin import Origin, origin_of
 
 MAX_TRANSFER: Final = 16_777_216
 """``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.
@@ -23,8 +20,6 @@ _STOPPABLE: Final = {_HANDLERS + name for name in ("http11", "_httpx", "_base_st
 if scrapy.version_info >= (2, 18):
     _STOPPABLE.add(_HANDLERS + "http2")
 _CONCURRENT_REQUESTS: Final = 16
-_EDGES: Final = "".join(map(chr, range(0x21)))
-_REMOVED: Final = str.maketrans("", "", "\t\r\n")
 
 
 def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
@@ -69,47 +64,3 @@ def download_timeout_of(request: Request) -> float:
 def _seconds(limit: Any) -> float:
     # An invalid value counts as no limit here: Scrapy's download handlers raise an error for it.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0
-
-
-class Route(NamedTuple):
-    """The proxy and bind address, as ``repr``, and User-Agent that a fetch takes from a request."""
-
-    proxy: str
-    bindaddress: str
-    user_agent: bytes | None
-
-
-def route_of(request: Request) -> Route:
-    """Return the proxy, bind address and User-Agent of a request, as far as set."""
-    # As text, because the meta of a request may have a value of any type.
-    proxy, bindaddress = (repr(request.meta.get(key)) for key in ("proxy", "bindaddress"))
-    return Route(proxy, bindaddress, request.headers.get("User-Agent"))
-
-
-def first_by_other_route(requests: Iterable[Request], routes: Collection[Route]) -> Request | None:
-    """Return the first request with a route that is not in ``routes``; None if there is none."""
-    return next((request for request in requests if route_of(request) not in routes), None)
-
-
-def stripped_url(url: str) -> str:
-    """Return a URL without blanks at its ends, tabs and line breaks; or ``url``, if without any."""
-    # Only URLs of requests with meta["verbatim_url"] have any of these characters.
-    if url.isprintable() and " " not in {url[:1], url[-1:]}:
-        return url
-    return url.strip(_EDGES).translate(_REMOVED)
-
-
-def origin_of_request(request: Request) -> Origin:
-    """Return the origin that a request is sent to; raises ValueError as ``origin_of`` does."""
-    try:
-        return origin_of(request.url)
-    except ValueError:
-        return origin_of(stripped_url(request.url))
-
-
-def host_of(request: Request) -> str:
-    """Return the host of a request in the form of ``Origin.host``; empty if it has none."""
-    try:
-        return origin_of_request(request).host
-    except ValueError:
-        return ""

@@ -1,9 +1,9 @@
-"""The downloader middleware closest to the downloader, which protects requests for robots.txt.
+"""The outermost downloader middlewares: that closest to the downloader, and that to the engine.
 
-It removes what other middlewares have added to them, and raises the response as an exception,
-``Received``. No other middleware handles the exception, so the fetcher gets the response unchanged.
-It also gives back requests that the wire doesn't send now, and decides on the URL of a response
-that is not that of its request.
+The former protects requests for robots.txt. It removes what other middlewares have added to them,
+and raises the response as an exception, ``Received``. No other middleware handles the exception, so
+the fetcher gets the response unchanged. It also gives back requests that the wire doesn't send now.
+Both decide on the URL of a response that is not that of its request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
-from scrapy_rep.admission.ticket import store_grant
+from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
 from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
@@ -42,6 +42,7 @@ _CONDITIONAL: Final = (
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 _FOLLOWED: Final = "its download handler followed a redirect"
+_CHANGED: Final = "another middleware has changed its URL"
 
 
 class OutermostMiddleware:
@@ -159,6 +160,28 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         if checked is response:
             store_grant(request, response.url, None)
         return checked
+
+
+class RobotsTxtResponseMiddleware(OutermostMiddleware):
+    """The downloader middleware closest to the engine: its order must be the lowest.
+
+    A response is checked again if another middleware has changed its URL. A middleware for a web
+    service may do this, for example, if the service has followed a redirect.
+    """
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Awaitable[Request | Response]:
+        """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
+
+        Raises RobotsTxtDisallowed if the URL is disallowed. If the crawl closes before that is
+        known, the result may be a copy of ``request`` for the scheduler.
+        """
+        ticket = request.meta.pop(TICKET_KEY, None)
+        url = ticket[0] if isinstance(ticket, tuple) else request.url
+        if response.url == url or (again := get_part(self._crawler, DecideAgain)) is None:
+            return response
+        return again.check_response_url(request, response, _CHANGED)
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
