@@ -65,7 +65,10 @@ class LookupLog:
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
     def log_stored_outage(self, record: Record, now: float) -> None:
-        """Log a record from the store if its file is reachable again, or not, and no copy is used."""
+        """Log a record from the store if its file is unreachable, or is so no longer.
+
+        Nothing is logged while the last copy is used.
+        """
         if record.unreachable_since is None and not self._down:
             return
         access = self._policy.access(record, now)
