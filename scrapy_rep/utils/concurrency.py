@@ -83,11 +83,29 @@ async def sleep(seconds: float) -> None:
         timer.cancel()
 
 
+class _TimeLimit:
+    """Calls ``over`` after ``seconds``, and one turn of the event loop, unless it is cancelled.
+
+    After a block of the loop, timers may be called before what came in time is delivered.
+    """
+
+    def __init__(self, seconds: float, over: Callable[[], None]) -> None:
+        self._over = over
+        self._timer = call_later(seconds, self._wait_a_turn)
+
+    def _wait_a_turn(self) -> None:
+        self._timer = call_later(0, self._over)
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+
 @coroutine
 def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     """Return the result of ``work``, or raise TimeoutError after ``seconds``.
 
-    ``work`` is cancelled at the time limit: as there is no task, the future that it awaits is.
+    ``work`` is cancelled at the time limit: as there is no task, the future that it awaits is. If
+    the event loop was blocked meanwhile, a result that has come counts.
     """
     steps = work.__await__()
     awaited: Any = None
@@ -99,7 +117,7 @@ def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
         if awaited is not None:
             awaited.cancel()
 
-    timer = call_later(seconds, time_out)
+    timer = _TimeLimit(seconds, time_out)
     try:
         awaited = next(steps)
         while True:

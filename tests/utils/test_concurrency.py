@@ -5,11 +5,44 @@ import asyncio
 import pytest
 
 from scrapy_rep.utils.concurrency import Promise, within
+from tests import forking
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.in_asyncio
 
 SOON = 0.01
+BLOCKED = """
+import sys, threading, time
+from twisted.internet import asyncioreactor, selectreactor
+{"asyncio": asyncioreactor, "select": selectreactor}[sys.argv[1]].install()
+from twisted.internet import reactor
+from scrapy.utils.defer import deferred_from_coro
+from scrapy_rep.utils.concurrency import in_thread, within
+
+limit = float(sys.argv[2])
+blocked, ended = threading.Event(), threading.Event()
+
+def call():
+    blocked.wait()
+    ended.set()
+    return "the result"
+
+async def work():
+    return await in_thread(call)
+
+def block():
+    blocked.set()
+    ended.wait()
+    time.sleep(5 * limit)
+
+def start():
+    end = deferred_from_coro(within(limit, work()))
+    end.addBoth(print).addBoth(lambda _: reactor.stop())
+    reactor.callLater(0, block)
+
+reactor.callWhenRunning(start)
+reactor.run()
+"""
 
 
 async def a_turn():
@@ -29,6 +62,13 @@ async def test_what_ends_in_time_gives_its_value():
         return 7
 
     assert await within(PATIENCE, work()) == 7
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
+async def test_what_has_come_while_the_loop_was_blocked_counts(tmp_path, reactor):
+    script = tmp_path / "blocked.py"
+    script.write_text(BLOCKED)
+    assert forking.run(str(script), reactor, str(SOON)).stdout == "the result\n"
 
 
 async def test_what_takes_longer_is_cancelled():
