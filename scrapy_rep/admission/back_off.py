@@ -57,7 +57,8 @@ _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took. A host
 that lets requests run into a timeout should not do so with one request after the other."""
 _READ_AGE_MAX: Final = 0.1
-"""Seconds after which a request waits until the pauses in the store are read again."""
+"""Seconds after which a request waits until the pauses in the store are read again; if the reading
+took longer, twice as long, so that not all requests wait for a slow store."""
 _READ_INTERVAL: Final = _READ_AGE_MAX / 2
 """Seconds after which a request starts a reading in the background. It does not wait for that, so
 requests of a busy crawl seldom wait at all."""
@@ -123,6 +124,8 @@ class BackOff(HoldReason):
             _MAX_HOSTS, lambda host: host.until <= clock.monotonic() and host.probe is None
         )
         self._read_at = -math.inf
+        """When the pauses in the store were read."""
+        self._read_age_max = _READ_AGE_MAX
         self._readers: list[Promise[None]] | None = None
         """Requests that wait until they are read; None if they are not being read."""
         self._logged = Once()
@@ -235,7 +238,7 @@ class BackOff(HoldReason):
         if self._readers is None:
             self._readers = []
             self._leases.background.start(self._read())  # without asyncio, it may end at once
-        if self._readers is None or now - self._read_at < _READ_AGE_MAX:
+        if self._readers is None or now - self._read_at < self._read_age_max:
             return None
         read: Promise[None] = Promise()
         self._readers.append(read)
@@ -255,7 +258,8 @@ class BackOff(HoldReason):
                 elif host not in self.hosts:
                     self._add_host(host)
         finally:
-            self._read_at = began
+            self._read_at = self._clock.monotonic()
+            self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))
             readers, self._readers = self._readers or [], None
             for read in readers:
                 read.set_result(None)

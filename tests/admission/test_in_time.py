@@ -292,6 +292,22 @@ def test_a_request_waits_for_pauses_in_the_store_only_if_they_were_read_long_ago
     assert (other.sends(page(2)) is not None) is knows
 
 
+@pytest.mark.parametrize(("took", "age", "waits"), [(0.3, 0.5, False), (0.3, 0.7, True)])
+def test_a_request_waits_seldom_for_a_store_that_is_slow(monkeypatch, took, age, waits):
+    worker = Worker()
+    pauses_left = worker.store.pauses_left
+
+    async def slow():
+        worker.time.advance(took)
+        return await pauses_left()
+
+    monkeypatch.setattr(worker.store, "pauses_left", slow)
+    worker.reads_pauses()
+    worker.time.advance(age)
+    assert (worker.back_off.read_pauses() is not None) is waits
+    settle()
+
+
 def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
     worker, other = pair(REP_DEFER_TIMEOUT=5)
     for number in (1, 2):
