@@ -107,9 +107,9 @@ class Records:
                     return unstored
                 impatient = self.clock.monotonic() - since >= self.lease * _PATIENCE
                 if held or impatient:
-                    record = await self._fetch(file, found.record, page)
+                    record, will_be_stored = await self._fetch(file, found.record, page, holder)
                     # The lease ends when the record is stored.
-                    held = not self._keep(record, holder) and held
+                    held = held and not will_be_stored
                     return record
                 if found.holder is None:
                     held, found = await self._claim(file, holder)
@@ -198,16 +198,27 @@ class Records:
             self._background.start(self._store_for_other(other, record.last))
         return True
 
-    async def _fetch(self, file: SiteFile, previous: Record | None, page: Request) -> Record:
-        """Fetch ``file``; log the record, pass it to ``send_record`` and return it."""
+    async def _fetch(
+        self, file: SiteFile, previous: Record | None, page: Request, holder: str
+    ) -> tuple[Record, bool]:
+        """Fetch ``file``; return its record, and whether ``store_fetched`` will store it.
+
+        After a failed fetch, a valid record that another worker has stored meanwhile is returned.
+        """
         outcome = await self.fetch(file, page)
-        if isinstance(outcome, Unreachable) and not outcome.of_origin:
-            # The record of an earlier failure on the route is in memory only.
-            previous = newer_record(previous, self._unstored.get(file))
+        if isinstance(outcome, Unreachable):
+            # The lease may have ended, if this worker was stopped, or the store has failed before.
+            stored = (await self._get_from_store(file)).record
+            if self.is_fresh(stored):
+                return self._report_stored(stored, page), False
+            previous = newer_record(previous, stored)
+            if not outcome.of_origin:
+                # The record of an earlier failure on the route is in memory only.
+                previous = newer_record(previous, self._unstored.get(file))
         record = self.policy.record_after(previous, file, outcome, jitter=self.jitter())
         self._log.log_fetched(record, previous, self.clock.time())
         self.send_record(record, previous, page)
-        return record
+        return record, self._keep(record, holder)
 
     async def store_fetched(self, file: SiteFile) -> None:
         """Store the record that was fetched, if there is one, and end its lease. Log errors.

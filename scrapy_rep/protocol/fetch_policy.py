@@ -4,7 +4,7 @@ Both are determined from the record: how the last fetches of robots.txt ended.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from http import HTTPStatus
 from typing import Final
@@ -111,20 +111,15 @@ class Policy:
         if isinstance(outcome, Unavailable):
             return Record(file, outcome)
         at = outcome.evidence.at
-        copy, since, seconds, tries = None, at, 0.0, 1
-        if previous is not None:
-            copy = previous.copy
-            if previous.unreachable_since is not None:
-                since = min(previous.unreachable_since, at)
-                seconds = previous.unreachable_for
-                if outcome.of_origin and previous.of_origin:
-                    # The gap is limited, as the clock may have been set forward or back.
-                    gap = max(0.0, at - previous.last.evidence.at)
-                    seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
-                tries = previous.tries + 1
-        delay = self._retry_delay(outcome, tries, jitter)
+        record = Record(file, outcome, unreachable_since=at, tries=1).after(previous)
+        seconds = record.unreachable_for
+        if previous is not None and previous.unreachable_since is not None:
+            # The gap is limited, as the clock may have been set forward or back.
+            gap = min(max(0.0, at - previous.last.evidence.at), limits.UNREACHABLE_GAP_MAX)
+            seconds += gap if outcome.of_origin and previous.of_origin else 0.0
+        delay = self._retry_delay(outcome, record.tries, jitter)
         next_try = None if outcome.permanent else at + delay
-        return Record(file, outcome, copy, since, seconds, tries, next_try)
+        return replace(record, unreachable_for=seconds, next_try=next_try)
 
     def was_cut_by_lower_limit(self, copy: Available) -> bool:
         """Return whether ``copy`` was cut at a size limit that is lower than the current limit."""

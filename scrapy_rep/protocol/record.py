@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, get_args, get_type_hints
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
@@ -65,6 +65,33 @@ class Record:
         Other outcomes are failures on the route, and redirects to targets that rules disallow.
         """
         return isinstance(self.last, Available) or self.last.of_origin
+
+    def after(self, earlier: Record | None) -> Record:
+        """Return the record with the copy of an ``earlier`` one, and as part of its outage.
+
+        Both are only added if the last fetch has failed, and no fetch after ``earlier`` is known
+        that has not. The time between the two is not added to the duration of the outage.
+        """
+        since = self.unreachable_since
+        if since is None or earlier is None:
+            return self
+        at, before = self.last.evidence.at, earlier.last.evidence.at
+        if self.copy is not None and self.copy.evidence.at > before:
+            return self
+        if earlier.unreachable_since is None:
+            if since >= before:
+                return replace(self, copy=earlier.copy)
+            return replace(
+                self, copy=earlier.copy, unreachable_since=at, unreachable_for=0, tries=1
+            )
+        copies = [copy for copy in (earlier.copy, self.copy) if copy is not None]
+        return replace(
+            self,
+            copy=max(copies, key=lambda copy: copy.evidence.at, default=None),
+            unreachable_since=min(since, earlier.unreachable_since),
+            unreachable_for=max(self.unreachable_for, earlier.unreachable_for),
+            tries=max(self.tries, earlier.tries + 1),
+        )
 
     def encode(self) -> bytes:
         """Return the record as bytes. Raises ValueError if ``of_origin`` is false."""

@@ -60,10 +60,16 @@ class RecordAndLease(NamedTuple):
 
 
 def newer_record(stored: Record | None, ours: Record | None) -> Record | None:
-    """Return the record that was fetched later; ``stored`` if both were fetched at once."""
+    """Return the record that was fetched later; if its fetch has failed, ``after`` the other one.
+
+    If both were fetched at once, it is ``stored``, unless that has no copy.
+    """
     if stored is None or ours is None:
         return stored or ours
-    return ours if ours.last.evidence.at > stored.last.evidence.at else stored
+    if stored.last.evidence.at == ours.last.evidence.at:
+        return ours if stored.copy is None else stored
+    older, newer = sorted((stored, ours), key=lambda record: record.last.evidence.at)
+    return newer.after(older) if newer.of_origin and older.of_origin else newer
 
 
 class Store(Protocol):

@@ -112,8 +112,11 @@ class GuardedStore:
         self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
         self._has_warned = False
-        self._failed_claims: BoundedCache[str, str] = BoundedCache(max_entries=MAX_ENTRIES)
-        """The holders of claims that failed, by key. The store may make such a claim later."""
+        self._holders: BoundedCache[str, str] = BoundedCache(max_entries=MAX_ENTRIES)
+        """The holders of claims and of writes that failed, by key. The store may have given them
+        the lease, or make such a claim later."""
+        self._has_unwritten = False
+        """Whether records were put in the fallback store since they were last moved from there."""
         self._being_written: dict[str, Record] = {}
         """The records, by key, for which a write to the store is under way."""
 
@@ -135,7 +138,7 @@ class GuardedStore:
         if found is not None:
             return _newest_of(found, await self._get_fallback(key))
         # The lease that ``holder`` gets is valid in this process only.
-        self._failed_claims.put(key, holder)
+        self._holders.put(key, holder)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
             found = await self._try_call(self._reading, partial(self._store.get, key))
@@ -156,18 +159,28 @@ class GuardedStore:
         key = record.file.key
         # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record
-        was_open = self._writing.is_open
         done = False
         try:
-            done = await self._try_write(partial(self._store.put, record, holder))
+            is_failure = record.unreachable_since is not None
+            if is_failure and holder is not None and holder == self._holders.get(key):
+                # The claim failed, so it is not known whether the store has a last good copy.
+                done = await self._merge_into_store(record, holder)
+            else:
+                done = await self._try_write(partial(self._store.put, record, holder))
         finally:
+            if holder is not None and not done:
+                self._holders.put(key, holder)
             if holder is not None:
                 await self._fallback.release(key, holder)
             if self._being_written.get(key) is record:
                 del self._being_written[key]
                 # A record that can't be written is kept until the store can be written.
-                await (self._fallback.discard(key) if done else self._fallback.put(record))
-        if done and was_open:
+                if done:
+                    await self._fallback.discard(key)
+                else:
+                    await self._fallback.put(record)
+                    self._has_unwritten = True
+        if done and self._has_unwritten:
             await self._copy_fallback_to_store()
 
     async def release(self, key: str, holder: str) -> None:
@@ -200,29 +213,38 @@ class GuardedStore:
         return found if being_written is None else found._replace(record=being_written)
 
     async def _copy_fallback_to_store(self) -> None:
-        """Move the records of the fallback store to the store, unless the store has newer ones.
-
-        Each record is compared and written under its lease: without the lease, another worker could
-        store a newer record between the comparison and the write, which would overwrite it. It ends
-        at the first call of the store that fails.
-        """
+        """Move the records of the fallback store to the store, until a call of that fails."""
+        self._has_unwritten = False
         async for key in self._fallback.scan_keys():
-            holder = self._failed_claims.get(key) or self._holder
-            claim = partial(self._store.claim, key, holder, 2 * self._timeout)
-            found = await self._try_call(self._writing, claim)
-            if found is None:
-                return
-            if found.holder != holder:
-                continue  # another worker fetches this file now; its record will be newer
             record = (await self._fallback.get(key)).record
-            if record is not None and newer_record(found.record, record) is record:
-                write = partial(self._store.put, record, holder)
-            else:
-                write = partial(self._store.release, key, holder)
-            if not await self._try_write(write):
+            holder = self._holders.get(key) or self._holder
+            if record is not None and await self._merge_into_store(record, holder):
+                await self._fallback.discard(key)
+            elif self._writing.is_open:
+                self._has_unwritten = True
                 return
-            await self._fallback.discard(key)
-            self._failed_claims.discard(key)
+
+    async def _merge_into_store(self, record: Record, holder: str) -> bool:
+        """Store ``record``, or what is new in it; return whether that is done.
+
+        The records are compared and written under the lease: without it, another worker could store
+        a newer record meanwhile, which would be overwritten. If another worker has the lease,
+        nothing is stored, as the record of that one will be newer.
+        """
+        key = record.file.key
+        claim = partial(self._store.claim, key, holder, 2 * self._timeout)
+        found = await self._try_call(self._writing, claim)
+        if found is None or found.holder != holder:
+            return False
+        merged = newer_record(found.record, record)
+        if merged is None or merged == found.record:
+            write = partial(self._store.release, key, holder)
+        else:
+            write = partial(self._store.put, merged, holder)
+        done = await self._try_write(write)
+        if done:
+            self._holders.discard(key)
+        return done
 
     async def _try_write(self, write: Callable[[], Awaitable[None]]) -> bool:
         """Make a call that writes; return whether it succeeded."""

@@ -156,6 +156,21 @@ def test_a_worker_that_is_killed_delays_others_by_a_lease_at_most(web, store):
     assert site.targets == ["/public"]
 
 
+def test_a_worker_that_has_lost_its_lease_takes_the_record_that_another_has_stored(web, store):
+    """As one does that was stopped while it fetched, and is continued later."""
+    site = web.site(held(answer(503)), RULES)
+    urls = [site.url("/private"), site.url("/public")]
+    first = Worker(store, urls, REP_TIMEOUT=LONG)
+    asked(site)
+    Lease(store, site).expire()
+    second = Worker(store, urls).result()
+    site.release()
+    for result in (first.result(), second, Worker(store, urls).result()):
+        assert result["dropped"] == {urls[0]: "rule"}
+        assert result["fetched"] == [urls[1]]
+    assert len(site.robots_requests) == 2
+
+
 def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):
     site = web.site(HANGS, RULES)
     lease = Lease(store, site)

@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_rep.stores.base import PAUSE
 from scrapy_rep.stores.guarded import GuardedStore
-from tests.stores.records import ORIGIN, available, unavailable
+from tests.stores.records import ORIGIN, available, unavailable, unreachable
 from tests.stores.test_contract import HOST, LONG, OTHER, is_about, memory, sqlite
 from tests.waiting import PATIENCE
 
@@ -101,6 +101,46 @@ async def test_records_that_were_kept_are_written_when_the_store_is_back(disk):
     await disk.store.put(available("https://third.example"))
     for origin, record in ((ORIGIN, unavailable()), (OTHER, available(OTHER))):
         assert await disk.other.get(origin) == (record, None)
+    await disk.close()
+
+
+@pytest.mark.parametrize("is_back_before", [True, False])
+async def test_a_failed_fetch_keeps_the_copy_that_could_not_be_read(disk, is_back_before):
+    good = available(at=2.0)
+    await disk.store.put(good)
+    disk.remove()
+    assert (await disk.store.claim(ORIGIN, "a", LONG)).record is None
+    if is_back_before:
+        disk.mount()
+    await disk.store.put(unreachable(at=9.0), "a")
+    assert (await disk.store.get(ORIGIN)).record.last == unreachable().last
+    if not is_back_before:
+        disk.mount()
+        assert (await disk.store.claim(ORIGIN, "b", LONG)).record.copy == good.copy
+        await disk.store.release(ORIGIN, "b")
+    await disk.store.close()
+    record = unreachable(copy=good.copy)
+    assert await disk.other.get(ORIGIN) == (record, None)
+    await disk.other.close()
+
+
+async def test_a_record_is_stored_under_the_lease_from_before_an_outage(disk):
+    assert (await disk.store.claim(ORIGIN, "a", LONG)).holder == "a"
+    disk.remove()
+    await disk.store.put(available(), "a")
+    disk.mount()
+    await disk.store.close()
+    assert await disk.other.get(ORIGIN) == (available(), None)
+    await disk.other.close()
+
+
+async def test_a_claim_that_succeeds_does_not_leave_records_in_memory(disk):
+    disk.remove()
+    await disk.store.put(available())
+    disk.mount()
+    assert (await disk.store.claim(OTHER, "a", LONG)).holder == "a"
+    await disk.store.put(available(OTHER), "a")
+    assert await disk.other.get(ORIGIN) == (available(), None)
     await disk.close()
 
 

@@ -16,11 +16,12 @@ from scrapy_rep.stores import guarded
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.registry import display_name
 from tests.crawling.crawl import Lines, crawl, stat
-from tests.crawling.web import held, robots
+from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, until, wait_until
 
 RULES = "User-agent: *\nDisallow: /private\n"
+DAY = 86_400
 BOUND = 2
 """Calls of a broken store that its crawl makes, and waits for the end of, until it is told that time
 has passed: one for reading and one for the lease."""
@@ -293,6 +294,24 @@ async def test_a_store_that_breaks(
     forbidden = sum(target.startswith("/private") for target in on_wire)
     counts = sum(asked), forbidden, len(warnings)
     store_fault_table.append((kind.__name__, fault, max(failed.values()), *counts, gone))
+
+
+async def test_a_store_that_fails_while_a_site_is_down_keeps_the_last_good_copy(
+    web, tmp_path, request, clock
+):
+    store = SQLite(tmp_path)
+    request.addfinalizer(store.close)
+    site = web.site(robots(RULES), answer(503))
+    settings = {"REP_STORE": store.uri, "REP_UNREACHABLE_STALE_AFTER": 0}
+    url = site.url("/private")
+    assert (await crawl(url, settings=settings)).dropped == {url: "rule"}
+    clock.advance(DAY)
+    store.move()
+    await crawl(url, settings=settings, phases=[lambda: store.move_back() or []])
+    assert len(site.robots_requests) == 2
+    clock.advance(DAY)
+    assert (await crawl(url, settings=settings)).dropped == {url: "rule"}
+    assert len(site.robots_requests) == 3
 
 
 async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_path, passes):
