@@ -32,7 +32,7 @@ _PAUSE: Final = 1.0
 """Seconds without a call of the store after a failure; doubled with each further failure."""
 _PAUSE_MAX: Final = 30.0
 _QUIET: Final = 600.0
-"""Minimum seconds between two warnings about a store."""
+"""Minimum seconds between two warnings about a store that can't be used."""
 _GRACE: Final = 0.5
 """Seconds by which the time limit of a call is longer than the store's own time limit. So the store
 raises its own error first, whose message is clearer."""
@@ -110,8 +110,8 @@ class GuardedStore:
         self._reading = Breaker(clock)
         self._writing = Breaker(clock)
         self._holder = f"spare-{uuid4().hex}"
-        self._quiet_until = -_QUIET
-        self._has_warned = False
+        self._quiet_until: float | None = None
+        """When the next warning may be logged; None if the store could be used since the last."""
         self._holders: BoundedCache[str, str] = BoundedCache(max_entries=MAX_ENTRIES)
         """The holders of claims and of writes that failed, by key. The store may have given them
         the lease, or make such a claim later."""
@@ -274,18 +274,18 @@ class GuardedStore:
             self._warn(error)
             return None
         is_first = breaker.report_success()
-        if is_first and self._has_warned and not (self._reading.is_open or self._writing.is_open):
-            self._has_warned = False
+        can_be_used = not (self._reading.is_open or self._writing.is_open)
+        if is_first and can_be_used and self._quiet_until is not None:
+            self._quiet_until = None
             self._logger.info("%s can be used again", self._name)
         return result
 
     def _warn(self, error: Exception) -> None:
-        """Log ``error`` at DEBUG level, and also as a warning every ten minutes at most."""
+        """Log ``error`` at DEBUG level; in an outage also every ten minutes as a warning."""
         self._logger.debug("%s: %s", self._name, error)
-        if self._clock() < self._quiet_until:
+        if self._quiet_until is not None and self._clock() < self._quiet_until:
             return
         self._quiet_until = self._clock() + _QUIET
-        self._has_warned = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
         line = "%s can't be used, records of robots.txt are kept in memory: %s"
         self._logger.warning(line, self._name, why)

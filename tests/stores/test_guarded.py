@@ -1,5 +1,6 @@
 """The guard of a store whose file can't be used for a while: what holds meanwhile, and afterwards."""
 
+import logging
 import sqlite3
 from contextlib import closing
 
@@ -141,6 +142,20 @@ async def test_a_claim_that_succeeds_does_not_leave_records_in_memory(disk):
     assert (await disk.store.claim(OTHER, "a", LONG)).holder == "a"
     await disk.store.put(available(OTHER), "a")
     assert await disk.other.get(ORIGIN) == (available(), None)
+    await disk.close()
+
+
+async def test_each_outage_is_logged(disk, caplog):
+    caplog.set_level(logging.INFO)
+    for _ in range(2):
+        disk.remove()
+        for _ in range(2):
+            await disk.store.get(ORIGIN)
+            disk.now += 60
+        disk.mount()
+        await disk.store.get(ORIGIN)
+    levels = [record.levelno for record in caplog.records]
+    assert levels == [logging.WARNING, logging.INFO] * 2
     await disk.close()
 
 
