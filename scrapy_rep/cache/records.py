@@ -38,6 +38,8 @@ _POLL_MAX: Final = 1.0
 """Maximum seconds between two reads of the store while another worker fetches."""
 _POLL_GROWTH: Final = 1.5
 """Factor by which the time between two reads grows while another worker fetches."""
+_LOGGED_POLL: Final = 11
+"""Number of reads, in some five seconds, after which it is logged for whom the lookup waits."""
 _PATIENCE: Final = 3
 """Number of lease durations after which a worker that waits for the record fetches without a lease.
 So it also waits if two workers get the lease, one after the other, and are killed."""
@@ -94,7 +96,7 @@ class Records:
         self._claims += 1
         holder = f"{self.name}-{self._claims}"
         held = False
-        since, pause = self.clock.monotonic(), _POLL
+        since, pause, polls = self.clock.monotonic(), _POLL, 0
         try:
             permit = permit or await self.limit.acquire()
             # In one call, the record, or the lease to fetch a file that has no record.
@@ -116,11 +118,10 @@ class Records:
                     if held or self.is_fresh(found.record):
                         continue
                 # Another worker fetches the file. It stores the record at the end.
-                if pause == _POLL and file.is_robotstxt:
-                    self.count(stats.STORE_WAITED)
+                self._report_wait(file, polls, found.lease)
                 permit.release()
                 await sleep(pause)
-                pause = min(_POLL_MAX, pause * _POLL_GROWTH)
+                pause, polls = min(_POLL_MAX, pause * _POLL_GROWTH), polls + 1
                 found = await self._get_from_store(file)
                 permit = await self.limit.acquire()
         finally:
@@ -152,6 +153,18 @@ class Records:
         self._log.log_stored_outage(record, self.clock.time())
         self.send_record(record, record, page)
         return record
+
+    def _report_wait(self, file: SiteFile, polls: int, lease: Lease | None) -> None:
+        """Count the begin of a wait for another worker, and log a wait that has lasted long."""
+        if polls == 0 and file.is_robotstxt:
+            self.count(stats.STORE_WAITED)
+        if polls == _LOGGED_POLL and lease is not None:
+            self._logger.info(
+                "Waiting for %s: another worker fetches it, or was killed while it did; its lease "
+                "ends in %.0f s at the latest",
+                file,
+                lease.left,
+            )
 
     async def _get_from_store(self, file: SiteFile) -> RecordAndLease:
         """Return what the store has of ``file``; after an error, which is logged, nothing."""

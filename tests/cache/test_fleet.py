@@ -9,11 +9,11 @@ import scrapy
 from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.utils.text import utc_time_text
-from tests.crawling.crawl import SCRAPYS_QUEUE, closing_when, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, closing_when, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, until, wait_until
 
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select", "asyncio"]
 SITES = 25
@@ -169,6 +169,29 @@ def test_a_worker_that_has_lost_its_lease_takes_the_record_that_another_has_stor
         assert result["dropped"] == {urls[0]: "rule"}
         assert result["fetched"] == [urls[1]]
     assert len(site.robots_requests) == 2
+
+
+async def test_a_long_wait_for_another_worker_is_logged(web, store, monkeypatch):
+    monkeypatch.setattr("scrapy_rep.cache.records._LOGGED_POLL", 2)
+    site = web.site(HANGS, RULES)
+    lease = Lease(store, site)
+    dead = Worker(store, [site.url("/")], REP_TIMEOUT=LONG)
+    asked(site)
+    dead.kill()
+    lines = Lines("Waiting for robots.txt")
+
+    async def go_on(_):
+        await until(lambda: lines.heard)
+        lease.expire()
+
+    result = await crawl(
+        site.url("/"), settings={"REP_STORE": store}, opened=lines.listen, meanwhile=go_on
+    )
+    assert result.fetched == [site.url("/")]
+    begin = f"Waiting for robots.txt of {site.url('')}: another worker fetches it, or was killed "
+    assert [line.startswith(begin) for line in result.messages(logging.INFO) if "Wait" in line] == [
+        True
+    ]
 
 
 def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):

@@ -3,6 +3,7 @@
 import pytest
 from scrapy import Request
 from scrapy.settings import default_settings
+from twisted.internet.defer import Deferred, gatherResults
 
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, closing_when, crawl
 from tests.crawling.web import answer, robots
@@ -39,6 +40,10 @@ async def not_ending(web):
 async def waiting(web):
     hanging = web.site([["hold"]])
     yield await crawl(hanging.url("/"), settings={"REP_TIMEOUT": 0.1})
+    held = web.site([["hold"]])
+    both = [crawl(held.url("/"), **until_logged("Waiting for robots.txt")) for _ in range(2)]
+    for run in await gatherResults([Deferred.fromCoroutine(each) for each in both]):
+        yield run
 
 
 async def all_dropped(web):
@@ -86,6 +91,7 @@ def test_each_symptom_has_its_crawls():
 async def test_the_lines_of_a_symptom_are_logged(symptom, web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
+    monkeypatch.setattr("scrapy_rep.cache.records._LOGGED_POLL", 1)
     logged = logged_by([run async for run in SYMPTOMS[symptom](web)])
     blocks = [block for block in of_kind("log") if block.text in sections(PAGE)[symptom]]
     assert blocks
