@@ -146,8 +146,9 @@ class Robots:
         return await self._pause_until(origin_of(_request(page).url).host)
 
     def waits(self) -> list[Wait]:
-        """Return which requests wait in the scheduler, why, and until when.
+        """Return the origins whose requests wait in the scheduler, how many, why, and until when.
 
+        An origin counts once for each of its download slots and queues.
         With scrapy-redis, they are only those that this worker waits for, one of each origin.
         """
         return [

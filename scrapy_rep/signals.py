@@ -94,8 +94,8 @@ class Announcer:
         """Send the signals of a lookup that ended with ``record``.
 
         ``previous`` is the record that was stored before. It is ``record`` itself if that was found
-        in the store, and nothing was fetched. ``robotstxt_changed`` is sent only if two known files
-        differ.
+        in the store, and nothing was fetched. ``robotstxt_changed`` is sent only if both files are
+        known, also as missing, and differ.
         """
         what = {"origin": record.file.origin, "request": request}
         if not record.file.is_robotstxt:

@@ -160,7 +160,10 @@ class Cache:
     def start_lookup(
         self, origin: Origin, tokens: Tokens, page: Request, done: Done[Entry]
     ) -> None:
-        """Look up ``origin`` as ``entry`` does; ``done`` gets the entry, or None and the error."""
+        """Look up ``origin`` as ``entry`` does; ``done`` gets the entry, or None and the error.
+
+        Raises CrawlClosingError if the crawl is closing. With an entry, the error means nothing.
+        """
 
         def pass_entry(found: _LookupResult | None, error: Exception) -> None:
             done(None if found is None else self._with_rules(origin, tokens, found), error)

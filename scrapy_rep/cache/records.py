@@ -89,6 +89,7 @@ class Records:
     async def find(self, file: SiteFile, page: Request, permit: Permit | None) -> Record:
         """Return a valid record of ``file``: from the store, from memory, or after a fetch.
 
+        Then ``store_fetched`` must be called, which stores what was fetched, and ends its lease.
         ``page`` is the request that waits for the record. ``permit`` is released at the end; it is
         None if none was free. What was fetched, or found in the store, is logged and passed to
         ``send_record``.

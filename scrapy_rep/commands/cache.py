@@ -236,6 +236,7 @@ def _file_of(text: str) -> SiteFile:
 
 
 def _record_line(key: str, record: Record | None, options: Options) -> str:
+    """Return a line of text for the list; a record that is None can't be decoded."""
     if record is None:
         word = coloured("can't tell", "unreadable ")
         return f"{word}  {printable(key)}"

@@ -52,7 +52,8 @@ class DecideAgain:
     async def decide_as_sent(self, request: Request) -> Request | None:
         """Decide again as ``decide`` does, on a request that no other middleware will change.
 
-        Without a User-Agent it has no product tokens, but for those of ROBOTSTXT_USER_AGENT.
+        A request that is returned goes to the scheduler, and ``request`` must not be sent. Without
+        a User-Agent it has no product tokens, but for those of ROBOTSTXT_USER_AGENT.
         """
         if b"User-Agent" in request.headers:
             return await self.decide(request)

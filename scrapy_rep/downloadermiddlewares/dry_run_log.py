@@ -73,7 +73,10 @@ class BuiltIn:
         self._bodies.put(evidence, body, len(body))
 
     def allows(self, request: Request, record: Record | None) -> bool:
-        """Return whether the built-in would send ``request``; without a body to parse, it would."""
+        """Return whether the built-in would send ``request``.
+
+        It parses the body of the last response, whatever its status, and sends without a body.
+        """
         if record is None:
             return True
         last = record.last

@@ -185,10 +185,12 @@ class RobotsTxtResponseMiddleware(OutermostMiddleware):
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
-    """Remove from a request for robots.txt what other middlewares have added; mark it as sent.
+    """Remove what must not be sent with a request for robots.txt; mark it as sent.
 
-    Proxy and bind address stay. Authorization stays if the request goes to the origin of the file,
-    or to ``domain``, for which the crawl has credentials; if not, ``transfer`` notes its removal.
+    That is all meta of others but proxy and bind address, and of the headers those that ask for a
+    part, and Cookie. Only gzip is accepted. Authorization stays if the request goes to the origin
+    of the file, or to ``domain``, for which the crawl has credentials; if not, ``transfer`` notes
+    its removal.
     """
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}

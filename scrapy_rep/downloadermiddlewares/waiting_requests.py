@@ -84,7 +84,10 @@ class WaitingRequests:
             return await self._decider.decision(request, decision)
 
     def admit(self, request: Request, decision: Decision) -> bool:
-        """Return whether ``request`` may leave now, and none waits before it; if so, it must."""
+        """Return whether an allowed request may leave now, and none waits before it.
+
+        If so, it must leave. ``decision`` is that which allows it.
+        """
         origin = decision.origin
         if origin is None or decision.entry is None:
             return True

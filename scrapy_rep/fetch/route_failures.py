@@ -113,8 +113,8 @@ class RouteFailure(NamedTuple):
 def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     """Return the failure on the route if ``answer`` is not that of the origin; None if it is.
 
-    It is not if something on the route sent it, or if a redirect led to an origin that requires
-    credentials, which were removed from the request.
+    A proxy, a service to which the URL was rewritten, or another middleware may have sent it. A 401
+    after a redirect is one, too, if credentials for this origin were removed from the request.
     """
     transfer = answer.transfer
     if not transfer.sent or (transfer.rewritten is not None and _is_page(answer)):
@@ -143,7 +143,10 @@ def route_failure_in_last_answer(answer: Answer) -> RouteFailure | None:
 
 
 def route_failure_in_redirect(verdict: Verdict | None, location: str) -> RouteFailure | None:
-    """Return a failure if REP_OVERRIDES disallows the redirect to ``location``; else None."""
+    """Return a failure if an override with the policy ``disallow`` is for ``location``; else None.
+
+    ``verdict`` is that on ``location``; None if it isn't known.
+    """
     if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
         return None
     return RouteFailure(

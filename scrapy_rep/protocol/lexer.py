@@ -14,7 +14,7 @@ from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 
 class LineKind(Enum):
-    """The kind of a line."""
+    """The kind of a line: that of its field in RFC 9309, other fields, empty, or invalid."""
 
     USER_AGENT = "user-agent"
     ALLOW = "allow"

@@ -70,7 +70,8 @@ class Record:
         """Return the record with the copy of an ``earlier`` one, and as part of its outage.
 
         Both are only added if the last fetch has failed, and no fetch after ``earlier`` is known
-        that has not. The time between the two is not added to the duration of the outage.
+        that has not. The outage has the earlier begin and the longer duration of both. If it had
+        begun before ``earlier``, which was no failure, it begins with the last fetch.
         """
         since = self.unreachable_since
         if since is None or earlier is None:
@@ -164,7 +165,10 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
 
 
 def _inflate(data: bytes, max_size: int) -> bytes:
-    """Return the text in ``data``. Raises RecordError if it is too long or cut, and zlib.error."""
+    """Return header and body in ``data``. Raises RecordError, or zlib.error if it is damaged.
+
+    ``max_size`` is that of the body. Data that is longer, cut, or goes on is refused.
+    """
     inflater = zlib.decompressobj()
     inflated = inflater.decompress(data, _max_inflated_size(max_size))
     if not inflater.eof:

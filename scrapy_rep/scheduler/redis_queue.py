@@ -58,8 +58,9 @@ _SETTLE_INTERVAL: Final = 5.0
 
 
 class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
-    """Base of the queues: a request leaves only if ``Admission.admit`` returns None.
+    """Base of the queues: a request leaves if ``Admission.admit`` returns None, or raises an error.
 
+    Requests whose next try comes after REP_DEFER_TIMEOUT leave, too, as OVERDUE, to be dropped.
     As in scrapy-redis, Redis is called in the thread of the reactor. ``pop`` never waits for a
     request, whatever SCHEDULER_IDLE_BEFORE_CLOSE is. It raises errors of Redis: the engine logs
     them, and pops again within five seconds.
@@ -303,7 +304,8 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
         """Wake the engine when the next origin is due, in ``milliseconds``; below 0, none will be.
 
-        ``origins`` is how many are deferred. For new requests the engine pops every five seconds.
+        Without ``has_room`` for lookups, not within a second. ``origins`` is how many are deferred.
+        For new requests the engine pops every five seconds.
         """
         seconds = milliseconds / 1000 + MARGIN
         self._deferred, self._first_due = origins, self._clock.monotonic() + seconds

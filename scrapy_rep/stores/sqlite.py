@@ -225,10 +225,10 @@ class SQLiteStore:
         return RecordAndLease(record, lease)
 
     def _write(self, jobs: list[Job]) -> None:
-        """Run jobs in one transaction: all of them succeed or fail together.
+        """Run jobs in one transaction: all succeed or fail together; deliver results and errors.
 
-        Before that, claims that are not made, as there is a record, are ended. Afterwards old
-        records are deleted, if the last pruning was long ago or many were written.
+        Before that, the claims that need no lease, as there is a record, get it as their result.
+        Afterwards old records are deleted, if the last pruning was long ago or many were written.
         """
         try:
             jobs = self._end_needless_claims(jobs)
@@ -277,8 +277,8 @@ class SQLiteStore:
     def _prune(self, connection: sqlite3.Connection) -> int:
         """Delete records that are too old; if the file is too large, also the oldest records.
 
-        Also delete ended leases. Return the number of deleted records: if it is
-        _PRUNE_ROWS or more, there may be further records to delete.
+        Also delete ended leases. It begins transactions of its own. Return the number of deleted
+        records: if it is _PRUNE_ROWS or more, there may be further records to delete.
         """
         self._written = 0
         self._prune_at = monotonic() + _PRUNE_EVERY

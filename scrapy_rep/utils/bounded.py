@@ -97,7 +97,11 @@ class ExpiringDict(dict[K, V]):
         self._is_over = is_over
 
     def put(self, key: K, value: V) -> V:
-        """Set and return the value of ``key``; from ``many`` keys on, first remove what is over."""
+        """Set and return the value of ``key``.
+
+        If it is new, and there are ``many`` keys, and twice as many as after the last time, what is
+        over is removed first.
+        """
         if key not in self and len(self) >= self._search_at:
             for over in [name for name, each in self.items() if self._is_over(each)]:
                 del self[over]

@@ -67,7 +67,10 @@ class RobotsReport:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        """Reserve the path, or another one with a warning, and connect ``spider_closed``."""
+        """Reserve the path among the crawls of this process; connect ``spider_closed``.
+
+        If another crawl has it, the report gets another path, with a warning. No file is made yet.
+        """
         wanted, self._path = self._path, reserve(self._path)
         if self._path != wanted:
             self._logger.warning(

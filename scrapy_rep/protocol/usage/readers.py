@@ -56,7 +56,7 @@ def usage_by_label(statement: bytes) -> dict[str, Value]:
 
 
 def read_usage(statement: bytes) -> dict[str, Value]:
-    """Return the values of USAGE_LABELS in a statement; an empty dict if it is not valid."""
+    """Return the values of USAGE_LABELS in Content-Usage; an empty dict if it is not valid."""
     try:
         values = usage_by_label(statement)
     except ValueError:
@@ -120,7 +120,10 @@ def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Stateme
 
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
-    """Return a statement for each tag; for all tags if the text is too long to be read."""
+    """Return a statement for each tag in ``words``, which begins with no name of a crawler.
+
+    If it is too long to be read, return a statement for each tag that there is.
+    """
     if len(words) > MAX_TAG_TEXT:
         return statements_of(TAGS, dict.fromkeys(TAG_LABELS, DISALLOW), raw, None, place)
     # Some sites separate tags by blanks or semicolons, not by commas.

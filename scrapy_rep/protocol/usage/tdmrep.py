@@ -32,9 +32,9 @@ _TOO_LONG: Final = f"a tdmrep.json of more than {MAX_USAGE_BYTES:,} bytes"
 def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     """Return the statements in the values of a TDMRep header or meta element.
 
-    By the specification there is one value. Each of several values is a statement, so that the
-    restrictive one counts. Values other than 0 and 1 are unknown. Reservations that are
-    too long to be read count as one ``1``: reserved.
+    By the specification there is one value. Each of several values, also of those that commas
+    separate in a reservation, is a statement, so that the restrictive one counts. Values other
+    than 0 and 1 are unknown. Reservations that are too long to be read count as one ``1``.
     """
     if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
         return _statements(label, _RESERVED, values[0], place)
