@@ -29,7 +29,7 @@ from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer, robotstxt_crawl_delay
 from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -106,6 +106,12 @@ class _Host:
     """The request that was sent last, if it has not ended."""
     origins: set[Origin] = field(default_factory=set)
     """The origins of the host that have asked for a delay."""
+    timer: Timer | None = None
+    """Comes when ``last`` counts as written to the network."""
+
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 class CrawlDelay(HoldReason):
@@ -181,7 +187,8 @@ class CrawlDelay(HoldReason):
             host.next_to_send = self._clock.monotonic() + seconds
             written = seconds - host.delay
             due = self._clock.monotonic() + written
-            self._clock.call_later(written, self._correct_after_stall, host, due)
+            host.stop_timer()
+            host.timer = self._clock.call_later(written, self._correct_after_stall, host, due)
         return seconds
 
     def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
@@ -191,6 +198,7 @@ class CrawlDelay(HoldReason):
             # A lease that lasts longer is that of a probe, and ends with its response.
             wait = min(left, _longest_wait(ask))
             host.last, host.next_to_send = None, self._clock.monotonic() + wait
+            host.stop_timer()
 
     def ended(
         self,
@@ -206,6 +214,7 @@ class CrawlDelay(HoldReason):
         now = self._clock.monotonic()
         if found.last is request:
             found.last = None
+            found.stop_timer()
             if now + found.delay < found.next_to_send:
                 found.next_to_send = now + found.delay
                 self._listener(host)

@@ -57,6 +57,9 @@ class Grant(NamedTuple):
     decides on the request."""
     terms: Mapping[str, Any] | None = None
     """What each reason to wait asks of the request, by its key; None if nothing."""
+    returned: bool = False
+    """Whether the request was given back to the scheduler before. Then it isn't given back again
+    because of a lookup, which may never be valid for long enough."""
 
 
 DIRECT: Final = Note(Source.DIRECT)
@@ -98,10 +101,12 @@ def store_grant(
     tokens: tuple[str, ...] | None,
     end: float = math.inf,
     terms: Mapping[str, Any] | None = None,
+    *,
+    returned: bool = False,
 ) -> None:
     """Store in the meta of ``request`` the values of a ``Grant``."""
     # A plain tuple: Scrapy's marshal queues write no other.
-    request.meta[TICKET_KEY] = url, tokens, end, terms
+    request.meta[TICKET_KEY] = url, tokens, end, terms, returned
 
 
 def store_source(request: Request, source: Source) -> None:

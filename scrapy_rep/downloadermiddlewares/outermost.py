@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
@@ -108,7 +108,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
             raise Received(answer_of(response, transfer))
         wire = self._wire
         if wire is not None:
-            wire.leave(request, response)
+            wire.leave(request, response, unsent="cached" in response.flags)
         if response.status in POSSIBLE_REFUSALS:
             decider = None if wire is None else wire.again.decider
             self._refusals.report(request, response, decider)
@@ -125,7 +125,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         if isinstance(exception, GivenBackError):
             return exception.request
         if self._wire is not None:
-            self._wire.leave(request, None)
+            self._wire.leave(request, None, unsent=isinstance(exception, IgnoreRequest))
         refused = pop_refused_redirect(request)
         if refused is not None:
             raise drop_response(self._crawler, request, _FOLLOWED, *refused) from exception

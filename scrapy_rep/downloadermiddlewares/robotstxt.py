@@ -149,7 +149,8 @@ class RobotsTxtMiddleware:
         if self._dry_run is not None:
             # An http URL whose host or port is not valid has no origin. The decision on it is valid
             # for all product tokens: None means that.
-            store_grant(request, request.url, decision.tokens if decision.origin else None)
+            tokens = decision.tokens if decision.origin else None
+            store_grant(request, request.url, tokens, returned=note.returned)
             return self._dry_run.report(request, decision, note.source)
         returned = self._pass_return_or_drop(request, decision, note, situation)
         return _PASSED if returned is None else _completed(returned)
@@ -288,7 +289,7 @@ class RobotsTxtMiddleware:
             if self._checks_all or (entry.has_terms and self._keeps_terms):
                 terms = self.admission.terms(decision)
         # A plain tuple as in store_grant, without the time of a call.
-        request.meta[TICKET_KEY] = request.url, decision.tokens, end, terms
+        request.meta[TICKET_KEY] = request.url, decision.tokens, end, terms, note.returned
         self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.judgement is not None:
             store_judgement(request, decision.judgement)

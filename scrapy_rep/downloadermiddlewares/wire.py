@@ -105,12 +105,13 @@ class Wire:
         request.meta.pop(TICKET_KEY, None)
         self._sent[request] = self._monotonic()
 
-    def leave(self, request: Request, response: Response | None) -> None:
-        """Tell the admission how ``request`` ended, if ``enter`` was called, or was not sent.
+    def leave(self, request: Request, response: Response | None, *, unsent: bool) -> None:
+        """Tell the admission how ``request`` ended, if ``enter`` was called. None is an error.
 
-        ``response`` is None after an error.
+        ``unsent`` is whether another middleware has answered it from a cache, or dropped it, if it
+        has. Others, such as that of a browser, may have sent it.
         """
-        if request.meta.pop(TICKET_KEY, None) is not None:  # another middleware has ended it
+        if request.meta.pop(TICKET_KEY, None) is not None and unsent:
             self._admission.undo_leave(request)
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
@@ -122,7 +123,7 @@ class Wire:
         if not isinstance(ticket, tuple):
             return False
         # The fields of a Grant, which is not made here to save time.
-        url, tokens, end, terms = ticket
+        url, tokens, end, terms, _ = ticket
         return (
             url == request.url
             and (tokens is None or tokens == self._tokens_of(request))
@@ -148,11 +149,7 @@ class Wire:
         while True:
             grant = grant_of(request)
             if grant is None or not self._is_valid(request, grant):
-                try:
-                    seconds = max(0.0, latest - self._monotonic())
-                    returned = await within(seconds, self.again.decide_as_sent(request))
-                except TimeoutError:  # a lookup takes longer, or the next try is later
-                    returned = self._give_back(request)
+                returned = await self._decide_again(request, grant, latest)
                 if returned is not None:
                     raise GivenBackError(returned)
                 grant = grant_of(request)
@@ -170,6 +167,24 @@ class Wire:
                 await self._waiting.wait_at_wire(origin, hold)
             except CrawlClosingError:
                 raise GivenBackError(self._give_back(request)) from None
+
+    async def _decide_again(
+        self, request: Request, grant: Grant | None, latest: float
+    ) -> Request | None:
+        """Decide again; return the copy for the scheduler if that takes longer than ``latest``.
+
+        Only once, and only a request that was decided on: a subclass may exempt others, slowly.
+        """
+        if grant is None or grant.returned:
+            return await self.again.decide_as_sent(request)
+        try:
+            seconds = max(0.0, latest - self._monotonic())
+            returned = await within(seconds, self.again.decide_as_sent(request))
+        except TimeoutError:  # a lookup takes longer, or the next try is later
+            return self._give_back(request)
+        if returned is None and grant_of(request) is None and self._monotonic() >= latest:
+            return self._give_back(request)  # a subclass has caught the end of the time
+        return returned
 
     def _is_valid(self, request: Request, grant: Grant) -> bool:
         if grant.url != request.url or grant.end <= self._time():

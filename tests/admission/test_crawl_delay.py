@@ -84,13 +84,31 @@ async def test_pages_that_another_middleware_ends_take_no_turns(web, order, drop
                 return None
             if drops:
                 raise IgnoreRequest
-            return HtmlResponse(request.url, body=b"words", request=request)
+            return HtmlResponse(request.url, body=b"words", request=request, flags=["cached"])
 
     site = web.site(asks("Crawl-delay: 300"))
     urls = (site.url(f"/{number}") for number in range(6))
     result = await crawl(*urls, settings={"DOWNLOADER_MIDDLEWARES": {Ends: order}})
     assert len(result.failures if drops else result.responses) == 6
     assert site.targets == []
+
+
+async def test_pages_that_another_middleware_fetches_keep_the_delay(web):
+    """As with a browser: it may have sent what it answers."""
+    fetched = []
+
+    class Fetches:
+        def process_request(self, request):
+            if request.url.endswith("/robots.txt"):
+                return None
+            fetched.append(monotonic())
+            return HtmlResponse(request.url, body=b"words", request=request)
+
+    site = web.site(asks("Crawl-delay: 0.4"))
+    urls = (site.url(f"/{number}") for number in range(4))
+    await crawl(*urls, settings={"DOWNLOADER_MIDDLEWARES": {Fetches: 600}})
+    assert len(fetched) == 4
+    assert min(later - sooner for sooner, later in pairwise(fetched)) > 0.38
 
 
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])

@@ -65,6 +65,13 @@ def test_if_the_loop_was_blocked_the_delay_counts_from_its_end(worker):
     assert worker.sends(page(2)) == (WAITS, worker.time.now + DELAY)
 
 
+def test_no_timer_is_left_of_a_request_that_has_ended(worker):
+    worker.sends(first := page(1))
+    assert len(worker.time.calls) == 1
+    worker.answered(first)
+    assert worker.time.calls == []
+
+
 def test_a_request_that_was_not_sent_takes_no_turn(worker):
     worker.leaves(first := page(1))
     worker.admission.undo_leave(first)

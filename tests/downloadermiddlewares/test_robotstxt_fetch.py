@@ -10,7 +10,8 @@ from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import HtmlResponse
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep import RobotsTxtDisallowed, SettingsError
+from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware, SettingsError
+from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
 from tests.waiting import PATIENCE, Clock, until
@@ -405,6 +406,35 @@ async def test_a_request_that_needs_a_lookup_at_the_wire_keeps_no_place_of_its_s
     result = await crawl(page("/moved"), settings=settings, meanwhile=meanwhile)
     assert hanging.targets == []
     assert result.stats["robotstxt/returned_to_scheduler"] == 1
+
+
+async def test_a_request_is_given_back_for_a_lookup_at_the_wire_only_once(web):
+    """Its rules may expire again and again on the way to the wire."""
+    rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "no-store"})
+    site = web.site([["wait", 2.5], *rules])
+
+    class Keeps:
+        async def process_request(self, request):
+            if not request.url.endswith("/robots.txt"):
+                await sleep(1.5)
+
+    settings = {**behind(Keeps), "REP_CACHE_TTL_MIN": 0}
+    result = await crawl(site.url("/1"), settings=settings)
+    assert site.targets == ["/1"]
+    assert result.stats["robotstxt/returned_to_scheduler"] == 1
+    assert len(site.robots_requests) <= 4
+
+
+async def test_a_subclass_that_takes_long_to_exempt_a_page_has_its_time(web):
+    class Exempting(RobotsTxtMiddleware):
+        async def process_request(self, request):
+            await sleep(2.2)
+
+    site = web.site(robots("User-agent: *\nDisallow: /"))
+    path = global_object_name(RobotsTxtMiddleware)
+    middlewares = {path: None, RobotsTxtMiddleware: None, Exempting: 100}
+    await crawl(site.url("/1"), settings={"DOWNLOADER_MIDDLEWARES": middlewares})
+    assert site.targets == ["/1"]
 
 
 async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of_its_rules(
