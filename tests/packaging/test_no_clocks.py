@@ -28,6 +28,8 @@ ALLOWED = {
     ("admission/test_crawl_delay.py", "reads time.monotonic"): "a gap is no smaller on a slow machine",
     ("downloadermiddlewares/test_actions.py", "an answer after put off s"): "the name of a row",
     ("downloadermiddlewares/test_actions.py", "reads time.time"): "until when an entry holds",
+    ("downloadermiddlewares/test_robotstxt_fetch.py", "calls sleep"): "longer than the wire waits",
+    ("downloadermiddlewares/test_robotstxt_fetch.py", "an answer after 2.5 s"): "the same",
     ("waiting.py", "calls sleep"): "between two looks at what is waited for",
     ("acid/server.py", "reads time.monotonic"): "the journal tells when a request came",
     ("acid/server.py", "calls sleep"): "what a story says",
