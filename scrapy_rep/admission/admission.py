@@ -221,7 +221,7 @@ class Admission:
         return None if lease is None else Hold(_LEASED, self._clock.monotonic() + lease.left)
 
     def undo_leave(self, request: Request) -> None:
-        """Note that ``request``, which has left, was answered or dropped by another middleware."""
+        """Note that ``request`` has left and was not sent: it came from a cache, or was dropped."""
         host = host_of(request)
         for reason in self.reasons:
             reason.undo_take(host)

@@ -76,7 +76,7 @@ class HoldReason:
     """Base class: a reason why requests have to wait.
 
     ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is
-    called; then ``undo_take``, if another middleware answers or drops it. When it is about to be
+    called; then ``undo_take``, if it comes from a cache or is dropped. When it is about to be
     sent, ``hold`` is called once more, then ``sent``, and then ``ended``; ``not_sent`` if another
     worker has the lease of the host.
     """
@@ -120,7 +120,7 @@ class HoldReason:
         """Note that the request leaves the scheduler."""
 
     def undo_take(self, host: str) -> None:
-        """Note that a request to ``host`` that has left was not sent: another component has it."""
+        """Note that a request to ``host`` for which ``take`` was called was not sent."""
 
     def sent(self, ask: Ask) -> float:  # noqa: ARG002 - for subclasses
         """Note that the request is being sent.

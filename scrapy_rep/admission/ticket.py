@@ -58,8 +58,8 @@ class Grant(NamedTuple):
     terms: Mapping[str, Any] | None = None
     """What each reason to wait asks of the request, by its key; None if nothing."""
     returned: bool = False
-    """Whether the request was given back to the scheduler before. Then it isn't given back again
-    because of a lookup, which may never be valid for long enough."""
+    """Whether the request was given back to the scheduler before. Then it is not given back for a
+    lookup again, as the result may expire each time before the request is sent."""
 
 
 DIRECT: Final = Note(Source.DIRECT)

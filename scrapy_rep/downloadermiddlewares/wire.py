@@ -4,7 +4,8 @@ A request may have waited in other middlewares and in its download slot since it
 signal handler may have changed it there. Here, the request is decided again if its decision is not
 valid any longer, or its ticket is missing. If its host has a delay or a pause, the admission is
 asked again. A request that has to wait for more than two seconds is given back, so that it waits
-where all others wait. For all other requests, the check takes about a microsecond.
+where all others wait; for a lookup only once, as its result may expire before it comes again. For
+all other requests, the check takes about a microsecond.
 
 Scrapy has no public hook here. If a version of Scrapy has no place for it, the middleware closest
 to the downloader makes the check.
@@ -108,8 +109,9 @@ class Wire:
     def leave(self, request: Request, response: Response | None, *, unsent: bool) -> None:
         """Tell the admission how ``request`` ended, if ``enter`` was called. None is an error.
 
-        ``unsent`` is whether another middleware has answered it from a cache, or dropped it, if it
-        has. Others, such as that of a browser, may have sent it.
+        A request that has its ticket still was ended by another middleware. Its turn is given back
+        if it is ``unsent``: it came from a cache, or was dropped. Others, such as a middleware with
+        a browser, may have sent it.
         """
         if request.meta.pop(TICKET_KEY, None) is not None and unsent:
             self._admission.undo_leave(request)
