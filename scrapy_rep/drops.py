@@ -19,7 +19,7 @@ from scrapy_rep import stats
 from scrapy_rep.decision.usage import Judgement, describe_decision, store_judgement
 from scrapy_rep.exceptions import message_prefix
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
@@ -99,7 +99,7 @@ class Drops:
         options = Options.of(crawler)
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._is_interactive = options.interactive
+        self._is_interactive = crawler.settings.getbool(INTERACTIVE)
         self._dry_run = options.dry_run
         self.announcer = announcer
         self.causes: Causes = Causes()
@@ -121,7 +121,7 @@ class Drops:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
         The verdict is written to its meta. The first drop of each cause is logged at INFO, other
-        drops at DEBUG. With REP_INTERACTIVE, a hint is written to standard error. In a dry run, the
+        drops at DEBUG. In a shell, a hint is written to standard error. In a dry run, the
         request is sent, with neither verdict nor hint, and the log shows that it would be dropped.
         If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
         preferences are the reason, ``judgement`` is that about them.

@@ -128,6 +128,16 @@ def _setting(
     )
 
 
+INTERACTIVE: Final = "_REP_INTERACTIVE"
+"""A private setting of Scrapy's commands whose user waits for the result: requests to unreachable
+origins are not deferred, and dropped requests are written to standard error."""
+_GONE: Final = {
+    "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
+    "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
+    "REP_USAGE_UNKNOWN": 'pages about which a site says nothing have "unknown" in '
+    'meta["robotstxt"]["usage"]["results"]',
+}
+"""Settings that existed before, and what takes their place."""
 _RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max"))
 """The options of which the first must not be above the second."""
 _from_0: Final = number("seconds", low=0)
@@ -177,19 +187,14 @@ class Options:
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
     report: str | None = _setting("REP_REPORT", None, _report_path)
     evidence: str | None = _setting("REP_EVIDENCE", None, _evidence_path)
-    subresources_unknown: str = _setting(
-        "REP_SUBRESOURCES_UNKNOWN", "abort", one_of("abort", "allow")
-    )
     purposes: tuple[str, ...] = _setting("REP_PURPOSES", (), several_of(PURPOSES))
     usage_action: str = _setting(
         "REP_USAGE_ACTION", "record", one_of("record", "drop-items", "drop")
     )
-    usage_unknown: str = _setting("REP_USAGE_UNKNOWN", "allow", one_of("allow", "disallow"))
     usage_sources: tuple[str, ...] = _setting(
         "REP_USAGE_SOURCES", (CONTENT_USAGE, CONTENT_SIGNAL, TAGS), several_of(SOURCES)
     )
     dry_run: bool = _setting("REP_DRY_RUN", False, boolean)
-    interactive: bool = _setting("REP_INTERACTIVE", False, boolean)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Options:
@@ -205,6 +210,9 @@ class Options:
         valid, or if such a minimum and maximum are both set, with name, value and a description of
         valid values.
         """
+        for name, instead in _GONE.items():
+            if settings.get(name) is not None:
+                raise SettingsError(f"{name} is not a setting any more: {instead}")
         values: dict[str, Any] = {}
         given = set()
         for option in fields(cls):

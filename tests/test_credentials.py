@@ -8,6 +8,7 @@ from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep import abort_disallowed
+from scrapy_rep.settings import INTERACTIVE
 from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, closing_when, crawl, stat
 from tests.crawling.web import HANGS, answer, page, redirect, robots
@@ -166,7 +167,7 @@ async def test_no_line_about_a_request_on_disk_has_a_password(web, tmp_path):
 async def test_nothing_that_is_told_to_people_has_a_password(web, capsys):
     site = web.site(robots(RULES))
     url = with_password(site, "/private")
-    await crawl(url, settings={**SETTINGS, "REP_INTERACTIVE": True})
+    await crawl(url, settings={**SETTINGS, INTERACTIVE: True})
     told = capsys.readouterr().err
     assert f"Forbidden by robots.txt: <GET {site.url('/private')}>: " in told
     assert PASSWORD not in told

@@ -21,7 +21,7 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_settings import default_download_timeout, download_timeout_of
 from scrapy_rep.utils.log import LimitedLogger
@@ -54,7 +54,7 @@ class Deferral(HoldReason):
         self._would_defer = (
             options.unreachable_action == "defer"
             and options.defer_timeout > 0
-            and not options.interactive
+            and not crawler.settings.getbool(INTERACTIVE)
         )
         self._is_active = self._would_defer and not options.dry_run
 

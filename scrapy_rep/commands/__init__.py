@@ -16,6 +16,7 @@ except ImportError as _error:
     raise SystemExit(str(_error)) from None
 
 from scrapy_rep.commands.robots import Command
+from scrapy_rep.settings import INTERACTIVE
 
 __all__ = ["Command"]
 
@@ -23,5 +24,5 @@ __all__ = ["Command"]
 # Scrapy checks ``requires_project`` only for its own commands and those of the project.
 for _name in ("check", "fetch", "parse", "shell", "view"):
     _command = load_object(f"scrapy.commands.{_name}.Command")
-    _waited_for = {"REP_INTERACTIVE": True, "REP_TIMEOUT": 10.0}
+    _waited_for = {INTERACTIVE: True, "REP_TIMEOUT": 10.0}
     _command.default_settings = {**_command.default_settings, **_waited_for}

@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError, describe, describe_usage
-from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKNOWN, Value
+from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, Value
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
@@ -33,8 +33,7 @@ class Judgement(NamedTuple):
     usage: Usage
     results: dict[str, Value]
     refused: bool
-    """Whether the use of the page is refused: the result for a purpose is ``disallow``, or it is
-    ``unknown`` and REP_USAGE_UNKNOWN is ``disallow``."""
+    """Whether the use of the page is refused: the result for a purpose is ``disallow``."""
 
 
 class UsageJudge:
@@ -46,7 +45,6 @@ class UsageJudge:
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._sources = set(options.usage_sources)
-        self._refusing = {DISALLOW, *([UNKNOWN] if options.usage_unknown == "disallow" else [])}
         self.reads_tdmrep: bool = TDMREP in self._sources
         """Whether tdmrep.json is fetched."""
         self.drops: bool = options.usage_action == "drop"
@@ -79,10 +77,7 @@ class UsageJudge:
         """Return the judgement on ``usage``, of which only the sources of the crawl are kept."""
         usage = self.filter_sources(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
-        return Judgement(usage, results, self.refuses(results))
-
-    def refuses(self, results: Mapping[str, Value]) -> bool:
-        return not self._refusing.isdisjoint(results.values())
+        return Judgement(usage, results, DISALLOW in results.values())
 
     def report(self, request: Request, judgement: Judgement) -> None:
         """Count the final judgement of a page in the stats, and send ``robotstxt_usage``."""

@@ -46,9 +46,9 @@ def abort_disallowed(request: Any) -> bool:
 
     With ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` scrapy-playwright calls this
     function before each request of a page. The page itself was checked before. If robots.txt is not
-    known yet, REP_SUBRESOURCES_UNKNOWN decides. After an error the result is true, in a dry run
-    false. If several crawls run in one process, the request is checked for each crawl, because it
-    is not known which of them has opened the page.
+    known yet, or after an error, the result is true; in a dry run it is false. If several crawls
+    run in one process, the request is checked for each crawl, because it is not known which of them
+    has opened the page.
     """
     return not _is_page(request) and _must_abort(request.url)
 
@@ -76,15 +76,14 @@ class Subresources:
         self._logger = LimitedLogger(__name__, crawler)
         self._decider = decider
         self._cache = cache
-        self._aborts_unknown = options.subresources_unknown == "abort"
         self._dry_run = options.dry_run
 
     def must_abort(self, url: str, page: Request | None = None) -> bool:
         """Return whether ``url`` must not be fetched for ``page``, without waiting.
 
-        If the robots.txt of its origin is not known, REP_SUBRESOURCES_UNKNOWN decides, and a lookup
-        begins for later requests. Both this and what is disallowed is logged and counted. After an
-        error the result is true. In a dry run it is false.
+        If the robots.txt of its origin is not known, the result is true, and a lookup begins for
+        later requests. Both this and what is disallowed is logged and counted. After an error the
+        result is true. In a dry run it is false.
         """
         if not url.startswith(SCHEMES):
             return False  # no request is sent for the URL (data:, blob:)
@@ -95,15 +94,15 @@ class Subresources:
                 return False
             if decision.verdict is None:
                 self._look_up(request, origin_of(url))
-                aborts, stat = self._aborts_unknown, stats.SUBRESOURCE_UNKNOWN
+                stat = stats.SUBRESOURCE_UNKNOWN
                 why = "robots.txt is not known yet"
             else:
-                aborts, stat = True, stats.SUBRESOURCE_FORBIDDEN
+                stat = stats.SUBRESOURCE_FORBIDDEN
                 why = describe(decision.verdict.with_origin(decision.origin))
             stats.count(self._crawler, stat)
             self._logger.debug(
                 "%s by a browser: %s: %s",
-                "Not fetched" if aborts and not self._dry_run else "Fetched",
+                "Fetched" if self._dry_run else "Not fetched",
                 printable_request(request),
                 why,
             )
@@ -113,8 +112,7 @@ class Subresources:
                 without_credentials(url),
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
-            aborts = True
-        return aborts and not self._dry_run
+        return not self._dry_run
 
     def _look_up(self, request: Request, origin: Origin) -> None:
         """Begin a lookup, if there is room for it now and the crawl isn't closing."""

@@ -8,6 +8,7 @@ from scrapy.http import Response
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgement
 from scrapy_rep.exceptions import describe_results
+from scrapy_rep.protocol.usage.statement import DISALLOW
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
@@ -61,7 +62,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         if values is None:
             return item
         results = values["results"]
-        if self._judge.drops_items and self._judge.refuses(results):
+        if self._judge.drops_items and DISALLOW in results.values():
             why = f"usage preferences, {describe_results(results)}"
             if not self._options.dry_run:
                 stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)

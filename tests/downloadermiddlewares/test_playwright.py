@@ -7,7 +7,7 @@ import pytest
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
-from scrapy_rep import SettingsError, abort_disallowed, keep_from_disallowed
+from scrapy_rep import abort_disallowed, keep_from_disallowed
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.utils.per_crawl import get_part
 from tests.crawling.crawl import crawl, stat
@@ -95,22 +95,19 @@ async def test_a_crawl_of_the_process_that_failed_at_its_start_decides_nothing(w
     assert site.targets == ["/page", "/a.png"]
 
 
-@pytest.mark.parametrize(("unknown", "first"), [("abort", []), ("allow", ["/a.png", "/private/b"])])
-async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web, unknown, first):
+async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web):
     other = web.site(held(robots(RULES)))
     sources = page(other.url("/a.png"), other.url("/private/b"))
     site = web.site(robots(RULES), paths={"/1": sources, "/2": [held(sources[0])]})
 
     async def when_known(crawler):
         await until(lambda: stat(crawler, "robotstxt/subresource/unknown") == 2)
-        await until(lambda: other.targets == first)
         other.release()
         await until(lambda: stat(crawler, "robotstxt/outcome_count/available") == 2)
         site.release()
 
-    settings = {**BROWSER, "REP_SUBRESOURCES_UNKNOWN": unknown}
-    result = await crawl(site.url("/1"), site.url("/2"), settings=settings, meanwhile=when_known)
-    assert other.targets == [*first, "/a.png"]
+    result = await crawl(site.url("/1"), site.url("/2"), settings=BROWSER, meanwhile=when_known)
+    assert other.targets == ["/a.png"]
     assert len(other.robots_requests) == 1
     assert result.stats["robotstxt/subresource/unknown"] == 2
 
@@ -161,14 +158,6 @@ async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
     await crawl(site.url("/page"), settings={**BROWSER, "ROBOTSTXT_OBEY": False})
     assert site.targets == ["/page", "/a.png"]
     assert not abort_disallowed(BrowserRequest(site.url("/private")))
-
-
-async def test_another_value_stops_the_crawl(web):
-    site = web.site(robots(RULES))
-    with pytest.raises(
-        SettingsError, match="REP_SUBRESOURCES_UNKNOWN is 'wait': it must be 'abort'"
-    ):
-        await crawl(site.url("/a"), settings={"REP_SUBRESOURCES_UNKNOWN": "wait"})
 
 
 class Firefox:

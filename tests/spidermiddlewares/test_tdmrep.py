@@ -127,21 +127,16 @@ async def test_where_robotstxt_disallows_it_or_the_pages_it_is_not_asked_for(web
         ([redirect(TDMREP)], "more than 5 redirects"),
     ],
 )
-@pytest.mark.parametrize("unknown", ["allow", "disallow"])
-async def test_what_can_not_be_had_is_unknown(web, tmp_path, answers, raw, unknown):
+async def test_what_can_not_be_had_is_unknown(web, tmp_path, answers, raw):
     site = site_of(web, *answers, rules="Disallow: /private\nContent-Usage: search=y\n")
     raw = raw or f"redirect to a disallowed URL: {site.url('/private/t')}"
-    settings = {**SETTINGS, "REP_USAGE_UNKNOWN": unknown}
+    settings = {**SETTINGS}
     if answers == [HANGS]:
         settings["REP_STORE"] = f"sqlite:///{tmp_path}/robots.sqlite"
         # Its robots.txt is known then: what is short of time is the other file alone.
         await crawl(site.url("/private"), settings={**settings, "REP_USAGE_SOURCES": "tags"})
         settings["REP_TIMEOUT"] = 0.2
     result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
-    if unknown == "disallow":
-        assert pages(site) == set()
-        assert set(result.dropped.values()) == {"usage"}
-        return
     assert pages(site) == {"/1", "/2"}
     for response in result.responses:
         usage = said(response)

@@ -95,16 +95,15 @@ async def test_without_purposes_nothing_is_judged(web):
     assert all("usage" not in r.meta["robotstxt"] for r in found.crawl.responses)
 
 
-@pytest.mark.parametrize("unknown", ["allow", "disallow"])
-async def test_record_drops_nothing(web, unknown):
-    found = await told(web, settings={**TRAINING, "REP_USAGE_UNKNOWN": unknown})
+async def test_record_drops_nothing(web):
+    found = await told(web, settings=TRAINING)
     assert found.wire == found.kept == ALL
     assert found.dropped == set()
     assert counts(found) == {"disallow": len(NO), "allow": 3, "unknown": len(UNKNOWN)}
     results = {found.name(item.url): item.robots_usage for item in found.declared}
     assert {name for name, said in results.items() if said == {"ai-training": "disallow"}} == NO
     refused = {found.name(what["request"].url) for what in found.judged if what["refused"]}
-    assert refused == (NO if unknown == "allow" else NO | UNKNOWN)
+    assert refused == NO
     noted = {found.name(r.url): r.meta["robotstxt"]["usage"] for r in found.crawl.responses}
     said = {"source": "content-usage", "label": "train-ai"}
     by_file = {**said, "value": "allow", "raw": "train-ai=y", "line": 2, "place": "robots.txt"}
@@ -116,15 +115,11 @@ async def test_record_drops_nothing(web, unknown):
     }
 
 
-@pytest.mark.parametrize(
-    ("unknown", "kept"), [("allow", ALL - NO), ("disallow", ALL - NO - UNKNOWN)]
-)
-async def test_drop_items(web, unknown, kept):
-    settings = {"REP_USAGE_ACTION": "drop-items", "REP_USAGE_UNKNOWN": unknown, **TRAINING}
-    found = await told(web, settings=settings)
+async def test_drop_items(web):
+    found = await told(web, settings={"REP_USAGE_ACTION": "drop-items", **TRAINING})
     assert found.wire == ALL
-    assert found.kept == kept
-    assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(ALL - kept)
+    assert found.kept == ALL - NO
+    assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(NO)
 
 
 async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
@@ -166,16 +161,12 @@ async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action,
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
-@pytest.mark.parametrize(
-    ("unknown", "dropped"), [("allow", BEFORE), ("disallow", BEFORE | UNKNOWN | {"header y", "noai", "noml"})]
-)  # fmt: skip
-async def test_drop(web, unknown, dropped, queue):
-    settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_UNKNOWN": unknown, **TRAINING, **queue}
-    found = await told(web, settings=settings)
-    assert found.wire == ALL - dropped
-    assert found.dropped == dropped
-    assert found.kept == ALL - dropped - NO
-    assert found.crawl.stats["robotstxt/forbidden_reason_count/usage"] == len(dropped)
+async def test_drop(web, queue):
+    found = await told(web, settings={"REP_USAGE_ACTION": "drop", **TRAINING, **queue})
+    assert found.wire == ALL - BEFORE
+    assert found.dropped == BEFORE
+    assert found.kept == ALL - BEFORE - NO
+    assert found.crawl.stats["robotstxt/forbidden_reason_count/usage"] == len(BEFORE)
     assert sum(counts(found).values()) == len(ALL)
     for failure in found.crawl.failures:
         assert isinstance(failure.value, RobotsUsageDisallowed)
