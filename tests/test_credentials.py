@@ -190,14 +190,10 @@ async def test_no_line_about_a_browser_has_a_password(web):
 async def test_no_line_about_a_license_has_a_password(web, tmp_path):
     uri = f"https://me:{PASSWORD}@a.example/l.xml"
     headers = {"Link": f'<{uri}>; rel="license"; type="application/rsl+xml"'}
-    refused = [answer(402, headers={**headers, "WWW-Authenticate": 'License error="x"'})]
-    site = web.site(robots(""), paths={"/402": refused, "/200": [answer(headers=headers)]})
+    site = web.site(robots(""), paths={"*": [answer(headers=headers)]})
     report = tmp_path / "report.json"
-    urls = [with_password(site, path) for path in ("/402", "/200")]
-    result = await crawl(*urls, settings={**SETTINGS, "REP_REPORT": report})
+    result = await crawl(with_password(site, "/"), settings={**SETTINGS, "REP_REPORT": report})
     assert_silent([*told(result), report.read_text()])
-    line = f"{site.url('')} asks for a license (status 402): https://a.example/l.xml"
-    assert line in result.messages()
     licenses = json.loads(report.read_text())["usage"]["licenses"]
     assert {row["uri"] for row in licenses} == {"https://a.example/l.xml"}
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
+from scrapy_rep.protocol.lexer import is_robotstxt
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
@@ -80,13 +81,26 @@ class TdmEntry(Validity):
 class Entry(Validity):
     """The rules of an origin; or the one verdict on all of its pages, if no rules are valid."""
 
-    __slots__ = ("_rules", "_terms", "_usage", "_verdict", "fingerprint", "has_terms", "tdmrep")
+    __slots__ = (
+        "_rules",
+        "_terms",
+        "_usage",
+        "_verdict",
+        "fingerprint",
+        "has_terms",
+        "is_known",
+        "tdmrep",
+    )
 
     def __init__(self, access: Access) -> None:
         # If no page may be fetched, only another try can change that.
         super().__init__(access, unused=access.pages is not AllowedPages.NONE)
         self.tdmrep: Validity | None = None
         """The validity of the tdmrep.json with which the last page was decided, if there is one."""
+        self.is_known: bool = access.is_absent or (
+            access.copy is not None and is_robotstxt(access.copy.body)
+        )
+        """Whether the site has shown a robots.txt, or said that it has none."""
         self.fingerprint: int = fingerprint_of(access)
         """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
         # The verdict on all pages; None if it depends on rules.

@@ -6,7 +6,7 @@ from typing import Final
 from scrapy.crawler import Crawler
 
 from scrapy_rep.protocol.fetch_policy import Access, AllowedPages, Policy
-from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.outcome import Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
@@ -19,6 +19,7 @@ _KNOWN_DOWN: Final = (
     "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s"
 )
 _BACK: Final = "%s is reachable again, after being unreachable since %s: %s"
+_REFUSED: Final = "%s was refused: %s; that means no rules, so all its pages are allowed"
 _MEANWHILE: Final = {
     AllowedPages.NONE: "its pages are disallowed",
     AllowedPages.BY_RULES: "its last copy is used",
@@ -48,6 +49,7 @@ class LookupLog:
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since):
                 self._logger.debug("%s: %s", record.file, _result_of(record))
+            self._log_refused(record)
             return
         if record.next_try is None:
             return
@@ -64,11 +66,12 @@ class LookupLog:
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
-    def log_stored_outage(self, record: Record, now: float) -> None:
-        """Log a record from the store if its file is unreachable, or is so no longer.
+    def log_stored(self, record: Record, now: float) -> None:
+        """Log a record from the store if its file is unreachable, no longer so, or was refused.
 
         Nothing is logged while the last copy is used.
         """
+        self._log_refused(record)
         if record.unreachable_since is None and not self._down:
             return
         access = self._policy.access(record, now)
@@ -85,6 +88,11 @@ class LookupLog:
             _effect_of(record, access),
             utc_time_text(access.outage.next_try),
         )
+
+    def _log_refused(self, record: Record) -> None:
+        last = record.last
+        if isinstance(last, Unavailable) and last.is_refused and record.file.is_robotstxt:
+            self._logger.info(_REFUSED, record.file, last.evidence.summary)
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
         """Log that the file is reachable again, if it was unreachable; return whether it was.

@@ -151,7 +151,7 @@ class Records:
         if record.file.is_robotstxt:
             self.count(stats.STORE_FOUND)
         self._unstored.discard(record.file)
-        self._log.log_stored_outage(record, self.clock.time())
+        self._log.log_stored(record, self.clock.time())
         self.send_record(record, record, page)
         return record
 

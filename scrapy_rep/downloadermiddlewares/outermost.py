@@ -188,9 +188,9 @@ def _remove_additions(request: Request, transfer: Transfer, domain: str | None) 
     """Remove what must not be sent with a request for robots.txt; mark it as sent.
 
     That is all meta of others but proxy and bind address, and of the headers those that ask for a
-    part, and Cookie. Only gzip is accepted. Authorization stays if the request goes to the origin
-    of the file, or to ``domain``, for which the crawl has credentials; if not, ``transfer`` notes
-    its removal.
+    part, and cookies but those of the fetch. Only gzip is accepted. Authorization stays if the
+    request goes to the origin of the file, or to ``domain``, for which the crawl has credentials;
+    if not, ``transfer`` notes its removal.
     """
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
@@ -206,6 +206,8 @@ def _remove_additions(request: Request, transfer: Transfer, domain: str | None) 
     # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add Cookie and Authorization. Credentials follow
     # a redirect to another origin only if it belongs to the domain that the user has named.
     request.headers.pop(b"Cookie", None)
+    if transfer.cookie is not None:
+        request.headers[b"Cookie"] = transfer.cookie
     if transfer.same_origin or (domain and url_is_from_any_domain(request.url, [domain])):
         return
     transfer.without_credentials = request.headers.pop(b"Authorization", None) is not None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -41,6 +42,7 @@ from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, Robots
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
+from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request
 from scrapy_rep.utils.text import printable_request
@@ -54,6 +56,8 @@ _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """The sources whose requests have waited in a queue of scrapy-rep, if the crawl uses one."""
 _DECISION_LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and a repeated one."""
+_LOCAL_SCHEMES: Final = {"data", "file"}
+"""Schemes of URLs without a site. Scrapy's built-in middleware doesn't check them either."""
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -71,6 +75,7 @@ class RobotsTxtMiddleware:
         self.decider: Decider = parts.decider
         self.admission: Admission = parts.admission
         self._cache = parts.cache
+        self._schemes = Once()
         self._waiting = parts.waiting_requests
         self._dry_run = parts.dry_run
         # Read for each request.
@@ -109,6 +114,7 @@ class RobotsTxtMiddleware:
                 return self._let_pass_undecided(request)
             decision = self.decider.known_decision(request)
             if decision is None:
+                self._warn_of_scheme(request)
                 return self._let_pass_undecided(request)
             verdict, entry = decision.verdict, decision.entry
             if (
@@ -298,6 +304,17 @@ class RobotsTxtMiddleware:
     def _let_pass_undecided(request: Request) -> Awaitable[None]:
         request.meta.pop(META_KEY, None)  # a callback may have copied it from another request
         return _PASSED
+
+    def _warn_of_scheme(self, request: Request) -> None:
+        """Warn, once for each scheme, that no robots.txt is obeyed for the URL of ``request``."""
+        scheme = urlsplit(request.url).scheme.lower()
+        if scheme not in _LOCAL_SCHEMES and self._schemes.add_if_new(scheme):
+            self._logger.warning(
+                "No robots.txt is obeyed for %s URLs, only for http, https and ftp: %s is sent, "
+                "and all others of this scheme",
+                scheme,
+                printable_request(request),
+            )
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
         """Log and count an error; raise what drops ``request``, or let it pass in a dry run."""

@@ -27,6 +27,7 @@ from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route_failures import (
     RouteFailure,
+    mitigation_in,
     route_failure_in_answer,
     route_failure_in_error,
     route_failure_in_last_answer,
@@ -40,6 +41,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
+from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.limits import MAX_REDIRECTS
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
@@ -69,6 +71,8 @@ from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
+_SHOWN: Final = 20
+"""Number of bytes that are logged of a text that is no robots.txt."""
 _MEANWHILE: Final = ". Its pages are disallowed"
 _UNTIL: Final = " until the next try"
 
@@ -179,7 +183,7 @@ class Fetcher:
             if not chain.may_lead_to(verdict):
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
-            chain.follow(location)
+            chain.follow(location, answer)
 
     async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
         """Return the verdict on ``location``, a redirect's target; None if not known in time."""
@@ -201,7 +205,12 @@ class Fetcher:
         if failure is not None:
             return self._report_failure(chain, failure, answer)
         if location is None:
-            evidence = chain.evidence(answer)
+            mitigation = mitigation_in(answer.response)
+            if mitigation is None or has_known_line(answer.text):
+                evidence = chain.evidence(answer)
+            else:
+                error = f"status {answer.response.status} ({mitigation})"
+                evidence = chain.evidence(answer, error=error)
             outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
             if self._keep_error is not None and not isinstance(outcome, Available):
                 self._keep_error(evidence, answer.response)
@@ -210,18 +219,25 @@ class Fetcher:
         return Unavailable(chain.evidence(answer, error=error))
 
     def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:
-        """Return ``outcome``, its text without the HTML of a browser; warn of other HTML pages."""
+        """Return ``outcome``, its text without the HTML of a browser; warn of what is no rules."""
         text = unwrap(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
             self._logger.debug(
                 "robots.txt of %s is wrapped in the HTML of a browser, which is removed", origin
             )
             return replace(outcome, body=text)
-        if is_html(text) and self._warned.add_if_new(origin):
+        if is_html(text):
+            if self._warned.add_if_new(origin):
+                self._logger.warning(
+                    "robots.txt of %s is an HTML page: most likely it contains no rules; if it "
+                    "does, they are obeyed",
+                    origin,
+                )
+        elif not is_robotstxt(text) and self._warned.add_if_new(origin):
             self._logger.warning(
-                "robots.txt of %s is an HTML page: most likely it contains no rules; if it does, "
-                "they are obeyed",
+                "robots.txt of %s has no line that can be read, and so no rules: it begins with %a",
                 origin,
+                text[:_SHOWN],
             )
         return outcome
 
@@ -320,6 +336,7 @@ class Fetcher:
         request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
         transfer.url = request.url  # Scrapy may have escaped the URL
         transfer.handler = self._foreign[scheme]
+        transfer.cookie = chain.cookie_for(request)
         request.meta[TRANSFER_KEY] = transfer
         return request
 

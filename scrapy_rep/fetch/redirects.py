@@ -6,7 +6,9 @@ from time import time
 from typing import Final
 from urllib.parse import urljoin
 
+from scrapy import Request
 from scrapy.http import Response
+from scrapy.http.cookies import CookieJar
 from w3lib.url import safe_url_string
 
 from scrapy_rep.fetch.addresses import (
@@ -44,15 +46,28 @@ class Chain:
     transfer: Transfer | None = None
     """The ``Transfer`` of the last request; None before the first request."""
     _public: bool = field(init=False)
+    _cookies: CookieJar | None = None
+    """The cookies of this fetch: some sites send robots.txt only with a cookie that a redirect to
+    the same URL sets. None if no redirect has set any."""
 
     def __post_init__(self) -> None:
         self.url = self.file.url
         self._public = not is_private_host(self.file.origin.host)
 
-    def follow(self, location: str) -> None:
-        """Make ``location``, the target of a redirect, the URL of the next request."""
+    def follow(self, location: str, answer: Answer) -> None:
+        """Make ``location``, the target of the redirect in ``answer``, the next URL to request."""
+        if b"Set-Cookie" in answer.response.headers:
+            self._cookies = self._cookies or CookieJar()
+            self._cookies.extract_cookies(answer.response, Request(self.url))
         self.hops.append(location)
         self.url = location
+
+    def cookie_for(self, request: Request) -> bytes | None:
+        """Return the Cookie header for ``request`` with what this fetch was told to keep."""
+        if self._cookies is None:
+            return None
+        self._cookies.add_cookie_header(request)
+        return request.headers.get(b"Cookie")
 
     @property
     def same_origin(self) -> bool:

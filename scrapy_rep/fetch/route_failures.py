@@ -42,6 +42,9 @@ _SERVICE_ERRORS: Final = (
     "X-Luminati-Error-Code",
     "X-Error-Description",
 )
+_MITIGATIONS: Final = ("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated")
+"""Headers with which the bot protections of Cloudflare, AWS and Vercel mark the pages that they
+send in place of those of the site. AWS sends them with status 202 and 405."""
 _PROXY_STATUS_ERROR: Final = re.compile(rb";\s*error\s*=")
 """Parameter of Proxy-Status for an error of the proxy (RFC 9209 §2.1.1)."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
@@ -243,6 +246,11 @@ def intermediary_error(response: Response, *, proxied: bool) -> str | None:
     if header is None and proxied and response.url.startswith("http:"):
         header = _proxy_error_header(response)
     return header
+
+
+def mitigation_in(response: Response) -> str | None:
+    """Return ``name: value`` of the header by which a bot protection marks its page, or None."""
+    return _first_header(response, _MITIGATIONS)
 
 
 def _is_page(answer: Answer) -> bool:

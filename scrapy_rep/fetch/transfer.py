@@ -39,6 +39,8 @@ class Transfer:
     middlewares add are meant for pages, and are removed."""
     url: str = ""
     """The URL that the fetcher requested, in the form of ``Request.url``."""
+    cookie: bytes | None = None
+    """The Cookie header with what the redirects of this fetch have set; None if they set none."""
     handler: str | None = None
     """The name of the download handler; None if it is one of Scrapy's."""
     received: int = 0

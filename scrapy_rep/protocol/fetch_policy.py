@@ -42,6 +42,9 @@ class Access:
     """End of validity, in seconds since the epoch; infinity if there is no next try."""
     outage: Outage | None = None
     """The outage, if all pages are allowed or disallowed because of it; else None."""
+    is_absent: bool = False
+    """Whether the site said that it has no robots.txt. If not, and there is neither a copy nor an
+    outage, it refused the file, or redirected too often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,10 @@ class Policy:
         if record.unreachable_since is None:
             if isinstance(record.last, Available):
                 return Access(AllowedPages.BY_RULES, Reason.RULE, record.last, start, end)
-            return Access(AllowedPages.ALL, Reason.UNAVAILABLE, None, start, end)
+            is_absent = isinstance(record.last, Unavailable) and record.last.is_absent
+            return Access(
+                AllowedPages.ALL, Reason.UNAVAILABLE, None, start, end, is_absent=is_absent
+            )
         outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
         until = self._disallows_all_until(record) if record.of_origin else math.inf
         if now < until:

@@ -82,6 +82,7 @@ _LINE: Final = rb"\n[ \t\v\f]*(?:%s)"
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _LONE_CR: Final = re.compile(rb"\r(?!\n)").search
 _TWO_WORDS: Final = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)").fullmatch
+_CONTENT: Final = re.compile(rb"\n[ \t\v\f\r]*[^\s#]").search
 _CR: Final = ord("\r")
 
 
@@ -159,6 +160,31 @@ def normalise_lines(body: bytes) -> bytes:
     if _CR in text and _LONE_CR(text):
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text[:-1] if text[-1:] == b"\n" else text
+
+
+_KNOWN_FIELDS: Final = (
+    "crawl-delay",
+    "request-rate",
+    "visit-time",
+    "host",
+    "clean-param",
+    "noindex",
+    "content-usage",
+    "content-signal",
+    "license",
+)
+
+
+def has_known_line(body: bytes) -> bool:
+    """Return whether a line has a field of RFC 9309, or one that some crawlers read."""
+    kinds = LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW, LineKind.SITEMAP
+    pattern = line_pattern(*kinds, fields=_KNOWN_FIELDS)
+    return pattern.search(normalise_lines(body)) is not None
+
+
+def is_robotstxt(body: bytes) -> bool:
+    """Return whether a body has a known line, or nothing but blanks and comments."""
+    return has_known_line(body) or _CONTENT(normalise_lines(body)) is None
 
 
 def whole_lines(text: bytes, size: int) -> bytes:

@@ -7,6 +7,10 @@ from typing import ClassVar, Final
 
 from scrapy_rep.protocol.not_found_page import is_not_found_page
 
+_ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+_SERVER_ERROR: Final = HTTPStatus.INTERNAL_SERVER_ERROR
+_REDIRECTION: Final = 3
+
 
 class Kind(str, Enum):
     """The three ways in which a fetch can end (RFC 9309 §2.3.1)."""
@@ -87,6 +91,17 @@ class Unavailable:
     """False if the file is redirected to a URL that rules disallow. Rules for other crawlers may
     allow it, so this outcome is not stored."""
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether the site said that the file is missing: with 404, 410 or a page that says so."""
+        status = self.evidence.status or 0
+        return self.evidence.error is None and (status in _ABSENT or status >= _SERVER_ERROR)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the site refused the file: with another 4xx, or a page of a bot protection."""
+        return not self.is_absent and (self.evidence.status or 0) // 100 != _REDIRECTION
+
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
@@ -107,10 +122,14 @@ Outcome = Available | Unavailable | Unreachable
 def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
     """Return the outcome of a fetch by its status; Unreachable if that is None, or in no class.
 
+    With an error, a 2xx is no robots.txt.
+
     ``body`` is the decoded text, cut to the size limit. ``soft_404`` is whether a server error
     with a page that means 'not found' counts as a 404 (SPEC F-9).
     """
     status = evidence.status or 0
+    if evidence.error is not None and status < HTTPStatus.MULTIPLE_CHOICES:
+        return Unavailable(evidence)  # the page of a bot protection
     kind = next((row.kind for row in STATUS_CLASSES if row.first <= status <= row.last), None)
     if kind is Kind.AVAILABLE:
         return Available(body, evidence)
@@ -118,6 +137,6 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
         return Unavailable(evidence)
     # Google's documentation: "if we are able to determine that a site is incorrectly configured to
     # return 5xx instead of a 404". A 429 is no 5xx, so it never counts as a 404.
-    if soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_not_found_page(body):
+    if soft_404 and status >= _SERVER_ERROR and is_not_found_page(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -26,7 +26,7 @@ class Scene:
         self.log.log_fetched(record, previous, record.last.evidence.at)
 
     def found(self, record):
-        self.log.log_stored_outage(record, record.last.evidence.at)
+        self.log.log_stored(record, record.last.evidence.at)
 
     def told(self, what, level):
         """The lines with these words at this level."""

@@ -53,6 +53,8 @@ class Site:
         headers = dict(line.lower().split(": ", 1) for line in lines if line)
         self.journal.append({"method": method, "target": target, "headers": headers, "at": time()})
         path = urlsplit(target).path if "://" in target else target
+        with_cookie = f"{path} Cookie: {headers.get('cookie')}"
+        path = with_cookie if with_cookie in self.answers else path
         answers = self.answers.get(path, self.answers["*"])
         steps = answers[min(self.asked[path], len(answers) - 1)]
         self.asked[path] += 1

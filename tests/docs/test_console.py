@@ -118,8 +118,8 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}")
         for n in range(2, 14)
     ]
-    edge = web.site(paths={"*": [answer(403, headers={"cf-mitigated": "challenge"})]})
-    priced = web.site(paths={"*": [answer(402, headers={"crawler-price": "USD 0.01"})]})
+    edge = web.site(robots(""), paths={"*": [answer(403, headers={"cf-mitigated": "challenge"})]})
+    priced = web.site(robots(""), paths={"*": [answer(402, headers={"crawler-price": "USD 0.01"})]})
     defer, dry = {"REP_UNREACHABLE_ACTION": "defer"}, {"REP_DRY_RUN": True}
     stored = {"REP_STORE": "sqlite:///robots.sqlite"}
     defaults = {**AS_BY_DEFAULT, **stored, **defer}

@@ -61,7 +61,10 @@ async def none_dropped(web):
     yield await crawl(site.url("/"), settings={"ROBOTSTXT_OBEY": False})
     yield await crawl(site.url("/"), settings={"REP_DRY_RUN": True})
     yield await crawl(site.url("/"), settings={"USER_AGENT": default_settings.USER_AGENT})
-    yield await crawl(web.site(answer(404)).url("/"), html.url("/"))
+    json = web.site(answer(200, '{"error": "not found"}'))
+    others = [site.url("/") for site in (web.site(answer(404)), html, json, web.site(answer(403)))]
+    handlers = {"DOWNLOAD_HANDLERS": {"gemini": "tests.fetch.test_handlers.Other"}}
+    yield await crawl("gemini://example.com/", *others, settings=handlers)
     exempt = Request(site.url("/private"), meta={"dont_obey_robotstxt": True})
     yield await crawl(exempt)
 

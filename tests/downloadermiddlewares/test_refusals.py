@@ -1,70 +1,12 @@
-"""Responses that refuse what robots.txt allows, and those that require a license."""
+"""Responses that refuse what robots.txt allows, and a robots.txt that is refused."""
 
 import json
 import logging
 
-import pytest
 from scrapy import Request
 
 from tests.crawling.crawl import crawl
-from tests.crawling.web import answer, robots
-
-ASKS = {"WWW-Authenticate": 'License error="invalid_request", error_description="x"'}
-LINK = {"Link": '<https://a.example/l.xml>; rel="license"; type="application/rsl+xml"'}
-RETRY = {"RETRY_HTTP_CODES": [401, 402, 403]}
-RULES = "License: https://b.example/l.xml\nUser-agent: *\nDisallow: /no\n"
-
-
-def told(result):
-    return [m for m in result.messages(logging.WARNING) if "asks for a license" in m]
-
-
-@pytest.mark.parametrize("status", [401, 402, 403])
-@pytest.mark.parametrize(
-    ("headers", "body", "named"),
-    [
-        (LINK, RULES, "https://a.example/l.xml"),
-        ({}, RULES, "https://b.example/l.xml"),
-        ({}, "", "no license is named"),
-    ],
-)
-async def test_it_is_counted_told_once_and_not_retried(web, status, headers, body, named):
-    site = web.site(robots(body), paths={"*": [answer(status, headers={**ASKS, **headers})]})
-    result = await crawl(site.url("/a"), site.url("/b"), settings=RETRY)
-    assert sorted(site.targets) == ["/a", "/b"]
-    assert [response.status for response in result.responses] == [status] * 2
-    assert result.stats[f"robotstxt/license_required_count/{status}"] == 2
-    assert result.stats.get(f"robotstxt/refused_count/{status}", 0) == (0 if status == 401 else 2)
-    assert told(result) == [f"{site.url('')} asks for a license (status {status}): {named}"]
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        answer(401, headers={"WWW-Authenticate": 'Basic realm="license"'}),
-        answer(403),
-        answer(200, headers=ASKS),
-    ],
-)
-async def test_what_asks_for_none(web, page):
-    site = web.site(robots(""), paths={"*": [page]})
-    result = await crawl(site.url("/a"))
-    assert not told(result)
-    assert not [name for name in result.stats if "license" in name]
-    assert "dont_retry" not in result.responses[0].meta
-
-
-@pytest.mark.parametrize(("number", "end"), [(3, "…"), (9, "… and 6 more")])
-async def test_of_long_and_many_uris_the_log_shows_some(web, number, end):
-    links = [f"<https://a.example/{n}/{'x' * 900}>" for n in range(number)]
-    link = ", ".join(f'{each}; rel="license"; type="application/rsl+xml"' for each in links)
-    page = answer(402, headers={**ASKS, "Link": link})
-    result = await crawl(web.site(robots(""), paths={"*": [page]}).url("/a"))
-    (message,) = told(result)
-    assert len(message) < 800
-    assert message.count("…, https://a.example/") == 2
-    assert message.endswith(end)
-
+from tests.crawling.web import answer, redirect, robots
 
 REFUSALS = {
     "plain": (403, {}, "status 403"),
@@ -101,9 +43,9 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
     assert sorted(line for line in lines if line.startswith(begin)) == sorted(
         f"{begin}<GET {sites[name].url('/1')}>: {cause}" for name, (*_, cause) in REFUSALS.items()
     )
-    (summary,) = [line for line in lines if line.startswith("Requests allowed by robots.txt, but")]
+    (summary,) = [line for line in lines if line.startswith("Requests refused by")]
     first, *rows = summary.splitlines()
-    assert first == "Requests allowed by robots.txt, but refused by 7 sites: 8"
+    assert first == "Requests refused by 7 sites: 8"
     cloudflare = f"{sites['cloudflare'].url('')}: status 403, cf-mitigated: challenge"
     assert rows[0] == f"       2  {cloudflare}"
     assert len(rows) == 7
@@ -121,6 +63,62 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
         **{name: (1 + (name == "cloudflare"), cause) for name, (*_, cause) in REFUSALS.items()},
         **dict.fromkeys(NOT_REFUSED, (0, None)),
     }
+
+
+NOT_SEEN = {
+    "login": (answer(401), "status 401"),
+    "forbidden": (answer(403), "status 403"),
+    "cloudflare": (
+        answer(403, "<html>", headers={"cf-mitigated": "challenge"}),
+        "status 403 (cf-mitigated: challenge)",
+    ),
+    "aws": (
+        answer(202, headers={"x-amzn-waf-action": "challenge"}),
+        "status 202 (x-amzn-waf-action: challenge)",
+    ),
+    "captcha": (
+        answer(405, headers={"x-amzn-waf-action": "captcha"}),
+        "status 405 (x-amzn-waf-action: captcha)",
+    ),
+}
+SEEN = {
+    "rules": robots("User-agent: *\nDisallow: /private\n"),
+    "empty": robots(""),
+    "rules of a challenge": answer(
+        200, "User-agent: *\nAllow: /\n", headers={"cf-mitigated": "challenge"}
+    ),
+    "absent": answer(404),
+    "gone": answer(410),
+}
+OTHERS = {"loop": redirect("/robots.txt"), "html": answer(200, "<html>no</html>")}
+
+
+async def test_a_robotstxt_that_is_refused_is_told_and_allows_nothing_by_its_rules(web, tmp_path):
+    refused = {"*": [answer(403)]}
+    answers = {name: each for name, (each, _) in NOT_SEEN.items()} | SEEN | OTHERS
+    sites = {name: web.site(each, paths=refused) for name, each in answers.items()}
+    settings = {"RETRY_ENABLED": False, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    # The second crawl reads the store.
+    for _ in range(2):
+        result = await crawl(*(site.url("/a") for site in sites.values()), settings=settings)
+        lines = result.messages(logging.INFO)
+        means = "that means no rules, so all its pages are allowed"
+        assert sorted(line for line in lines if "was refused" in line) == sorted(
+            f"robots.txt of {sites[name].url('')} was refused: {cause}; {means}"
+            for name, (_, cause) in NOT_SEEN.items()
+        )
+        begins = {
+            name: line.split(":")[0]
+            for line in lines
+            for name, site in sites.items()
+            if f"<GET {site.url('/a')}>: status 403" in line
+        }
+        assert begins == {
+            **dict.fromkeys(SEEN, "Allowed by robots.txt, but refused by the site"),
+            **dict.fromkeys([*NOT_SEEN, *OTHERS], "Refused by the site"),
+        }
+        assert "Requests refused by 12 sites: 12" in "\n".join(lines)
+    assert [len(site.robots_requests) for name, site in sites.items() if name != "loop"] == [1] * 11
 
 
 async def test_what_a_proxy_refuses_is_no_refusal_of_the_site(web):

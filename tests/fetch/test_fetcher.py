@@ -323,6 +323,31 @@ async def test_cookies_of_robots_txt_stay_out_of_the_pages_jar(web):
     assert "cookie" not in page["headers"]
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_cookies_of_the_hops_of_a_fetch_are_sent_back_within_it(web, clock, enabled):
+    cookie = {"Set-Cookie": "seen=1; Path=/", "Location": "/robots.txt"}
+    robots_answers = {"/robots.txt Cookie: seen=1": [robots(RULES)]}
+    site = web.site(answer(302, headers=cookie), paths=robots_answers)
+    urls = [site.url(path) for path in ("/private", "/public")]
+    other = clock.later(2 * DAY, site.url("/private/2"))
+    settings = {"COOKIES_ENABLED": enabled}
+    result = await crawl(*urls, settings=settings, phases=[other])
+    assert set(result.dropped.values()) == {"rule"}
+    assert site.targets == ["/public"]
+    # It is forgotten after each fetch, and no page gets it.
+    cookies = [entry["headers"].get("cookie") for entry in site.journal]
+    assert cookies == [None, "seen=1", None, None, "seen=1"]
+
+
+async def test_cookies_of_a_hop_are_for_its_site_alone(web):
+    named = web.site(paths={"/robots.txt": [robots(RULES)]}, host="localhost")
+    cookies = {"Set-Cookie": "secret=1; Path=/", "Location": named.url("/robots.txt")}
+    site = web.site(answer(302, headers=cookies))
+    result = await crawl(site.url("/private"))
+    assert set(result.dropped.values()) == {"rule"}
+    assert [entry["headers"].get("cookie") for entry in named.journal] == [None]
+
+
 async def test_the_http_cache_pins_no_answer(web, tmp_path):
     site = web.site(robots(RULES))
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}

@@ -1,5 +1,7 @@
 """Handlers that stop a transfer when told to, and those that take it to its end."""
 
+import logging
+
 import pytest
 import scrapy
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
@@ -62,6 +64,24 @@ def test_scrapys_own_handlers_can_be_stopped_and_others_are_not_known_to():
 def test_scrapys_other_handlers_can_be_since_a_version(module, name, since):
     pytest.importorskip(HANDLERS + module)
     assert stoppable(f"{HANDLERS}{module}.{name}") == (scrapy.version_info >= since)
+
+
+class Other(Whole):
+    async def download_request(self, request):
+        return Response(request.url, body=b"a page")
+
+
+async def test_another_scheme_is_told_of_once(web):
+    handlers = {"gemini": Other, "s3": Other}
+    urls = ["gemini://a.example/1", "GEMINI://b.example/2", "s3://bucket/1"]
+    unchecked = ["data:text/plain,hello", "file:///etc/hostname", web.site(robots("")).url("/")]
+    result = await crawl(*urls, *unchecked, settings={"DOWNLOAD_HANDLERS": handlers})
+    assert len(result.responses) == 6
+    assert sorted(result.messages(logging.WARNING)) == [
+        f"No robots.txt is obeyed for {scheme} URLs, only for http, https and ftp: <GET {url}> is "
+        "sent, and all others of this scheme"
+        for scheme, url in (("gemini", urls[0]), ("s3", urls[2]))
+    ]
 
 
 @pytest.mark.spec("F-13")

@@ -1,5 +1,6 @@
 """A robots.txt that comes as HTML: wrapped by a browser, or a page of its own."""
 
+import gzip
 import logging
 
 import pytest
@@ -52,3 +53,36 @@ async def test_another_html_page_is_read_line_by_line_with_one_warning(web, cloc
     warned = [line for line in result.messages(logging.WARNING) if "HTML page" in line]
     says = "is an HTML page: most likely it contains no rules; if it does, they are obeyed"
     assert sorted(warned) == sorted(f"robots.txt of {site.url('')} {says}" for site in sites)
+
+
+NO_LINES = {
+    "gzip": (gzip.compress(RULES.encode(), mtime=0), r"b'\x1f\x8b\x08\x00"),
+    "UTF-16": (RULES.encode("utf-16-le"), r"b'U\x00s\x00e\x00r\x00"),
+    "UTF-16, the other": (RULES.encode("utf-16-be"), r"b'\x00U\x00s\x00e\x00r"),
+    "JSON": (b'{"message": "not found"}', 'b\'{"message": "not'),
+    "words": (b"404: not found\nno such file", "b'404: not found\\nno"),
+    "XML": (b"<Error><Code>NoSuchKey</Code></Error>", "b'<Error><Code>NoSuch"),
+}
+WITHOUT_RULES = {
+    "empty": b"",
+    "blanks": b" \r\n\r\n\t",
+    "comments": b"# nothing: to say\n  # but that\n",
+    "a sitemap": b"Sitemap: http://a.example/\n",
+    "a license": b"License: http://a.example/\n",
+    "a delay of nobody": b"crawl-delay 10",
+}
+
+
+@pytest.mark.spec("L-3")
+async def test_a_text_without_one_line_that_can_be_read_is_told(web):
+    sites = {name: web.site(answer(200, body)) for name, (body, _) in NO_LINES.items()}
+    others = [web.site(answer(200, body)) for body in WITHOUT_RULES.values()]
+    urls = [site.url("/private") for site in (*sites.values(), *others)]
+    result = await crawl(*urls)
+    assert sorted(result.fetched) == sorted(urls)
+    warned = result.messages(logging.WARNING)
+    assert len(warned) == len(NO_LINES)
+    for name, (_, begins) in NO_LINES.items():
+        says = "has no line that can be read, and so no rules: it begins with "
+        line = f"robots.txt of {sites[name].url('')} {says}{begins}"
+        assert [each for each in warned if each.startswith(line)], (name, warned)

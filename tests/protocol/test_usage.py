@@ -11,7 +11,6 @@ from scrapy_rep.protocol.limits import (
     MAX_USAGE_BYTES,
     MAX_USAGE_URIS,
 )
-from scrapy_rep.protocol.usage.readers import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
@@ -405,20 +404,6 @@ def test_a_file_with_a_license_and_no_group():
 def test_licenses_in_a_link_header(link, uris):
     said = Usage().with_header("Link", [link])
     assert [s.raw.rpartition("/")[2] for s in said.statements] == uris
-
-
-@pytest.mark.parametrize(
-    ("header", "asks"),
-    [
-        ('License error="invalid_request", error_description="x"', True),
-        ("license", True),
-        ('Basic realm="x", License realm="y"', True),
-        ('Basic realm="license"', False),
-        ("LicenseX", False),
-    ],
-)
-def test_who_asks_for_a_license(header, asks):
-    assert asks_for_license(header) is asks
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,6 @@ _FIGURES: Final = {
     "too_many_tags": stats.TAGS_TOO_MANY,
     "subresources_forbidden": stats.SUBRESOURCE_FORBIDDEN,
     "subresources_unknown": stats.SUBRESOURCE_UNKNOWN,
-    **{f"license_required_{n}": stats.LICENSE_REQUIRED.format(status=n) for n in (401, 402, 403)},
 }
 """Names in the report, and the stats that they show."""
 

@@ -140,7 +140,6 @@ _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*").fullmatch
 # closing quote it extends to the end of the header.
 _LINK: Final = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.?)*(?:"|\Z))*)')
 _PARAMETER: Final = re.compile(r';\s*(rel|type)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
-_CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=[\s,]|$)", re.IGNORECASE).search
 
 
 def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[Statement]:
@@ -161,8 +160,3 @@ def license_in_link(value: str) -> list[Statement]:
         if "license" in parameters.get("rel", "").split() and parameters.get("type") == RSL:
             found += license_in(link[1].strip(), None, HEADER)
     return found
-
-
-def asks_for_license(value: str) -> bool:
-    """Return whether a ``WWW-Authenticate`` header requires a license (RSL 1.0)."""
-    return _CHALLENGE(value) is not None

@@ -6,8 +6,7 @@ CRAWL = {
     "would_drop": 0, "deferred": 0, "would_defer": 0, "hosts_with_delay": 0,
     "seconds_with_delays": 0,
     "started": "2026-11-22T08:10:27.182Z", "fetches": 5, "responses": 7, "nofollow": 0,
-    "noindex": 0, "too_many_tags": 0, "license_required_401": 0, "license_required_402": 0,
-    "license_required_403": 0, "subresources_forbidden": 0, "subresources_unknown": 0,
+    "noindex": 0, "too_many_tags": 0, "subresources_forbidden": 0, "subresources_unknown": 0,
 }  # fmt: skip
 MADE = {
     "versions": {"scrapy-rep": "1.0", "Scrapy": "2.19.0", "Python": "3.13.1"},
