@@ -12,7 +12,7 @@ tags and usage preferences.
 
 The rules are in ``cache/cache.py`` until they expire. A lookup reads the record of an origin (how
 the last fetches ended) in one of the ``stores``, or fetches robots.txt (``fetch/fetcher.py``). The
-``extensions`` only receive signals: the report, the evidence and the periodic log line.
+``extensions`` only receive signals: the report and the evidence.
 
 If an error occurs while a request is decided, the error is logged and the request is dropped. In a
 dry run the request is sent.
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
         RobotsUsageDisallowed,
         SettingsError,
     )
-    from scrapy_rep.extensions.evidence.extension import RobotsEvidence
-    from scrapy_rep.extensions.logstats import RobotsLogStats
+    from scrapy_rep.extensions.evidence import RobotsEvidence
     from scrapy_rep.extensions.report.extension import RobotsReport
     from scrapy_rep.robotparser import RobotParser
     from scrapy_rep.robots import Robots, Wait
@@ -64,7 +63,6 @@ __all__ = [
     "RobotsAwareRedisLifoQueue",
     "RobotsAwareRedisQueue",
     "RobotsEvidence",
-    "RobotsLogStats",
     "RobotsReport",
     "RobotsSitemapMixin",
     "RobotsSitemapSpider",
@@ -94,8 +92,7 @@ _HOMES = {
     "RobotsAwareRedisFifoQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsAwareRedisLifoQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsAwareRedisQueue": "scrapy_rep.scheduler.redis_queue",
-    "RobotsEvidence": "scrapy_rep.extensions.evidence.extension",
-    "RobotsLogStats": "scrapy_rep.extensions.logstats",
+    "RobotsEvidence": "scrapy_rep.extensions.evidence",
     "RobotsReport": "scrapy_rep.extensions.report.extension",
     "RobotsSitemapMixin": "scrapy_rep.spiders",
     "RobotsSitemapSpider": "scrapy_rep.spiders",

@@ -15,8 +15,7 @@ from scrapy_rep.downloadermiddlewares.outermost import (
 )
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.evidence.extension import RobotsEvidence
-from scrapy_rep.extensions.logstats import RobotsLogStats
+from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.report.extension import RobotsReport
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
@@ -73,7 +72,7 @@ class Addon:
             )
         for middleware in (RobotsTagsMiddleware, RobotsUsageMiddleware):
             _enable(settings, "SPIDER_MIDDLEWARES", middleware, _TAGS_ORDER)
-        for extension in (RobotsReport, RobotsEvidence, RobotsLogStats):
+        for extension in (RobotsReport, RobotsEvidence):
             _enable(settings, "EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

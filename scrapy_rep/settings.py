@@ -40,8 +40,6 @@ from scrapy_rep.utils.setting_readers import (
 _MAX_SIZE: Final = 2**31 - 1
 """Maximum of REP_MAX_SIZE: the largest limit that zlib accepts on every machine."""
 _MAX_PREFIX: Final = 200
-_NO_DIRECTORIES: Final = (".csv", ".gz", ".html", ".jl", ".json", ".jsonl", ".txt", ".warc", ".zip")
-"""Ends of a REP_EVIDENCE that is probably not meant to be a directory."""
 
 
 @partial(Reader, "a product token or a User-Agent, or a list of them, the most specific first")
@@ -80,20 +78,14 @@ def _prefix(value: Any) -> str:
     return value
 
 
-@partial(Reader, "a path that ends in .html or .json")
-def _report_path(value: Any) -> str | None:
-    place = read_path(value)
-    if place is not None and not place.endswith((".html", ".json")):
-        raise ValueError
-    return place
+def _path(*endings: str) -> Reader:
+    def read(value: Any) -> str | None:
+        place = read_path(value)
+        if place is not None and not place.endswith(endings):
+            raise ValueError
+        return place
 
-
-@partial(Reader, "the path of a directory, or one that ends in .warc.gz")
-def _evidence_path(value: Any) -> str | None:
-    place = read_path(value)
-    if place is not None and place.endswith(_NO_DIRECTORIES) and not place.endswith(".warc.gz"):
-        raise ValueError
-    return place
+    return Reader(f"a path that ends in {' or '.join(endings)}", read)
 
 
 @partial(Reader, "'drop', 'mark' or False")
@@ -185,8 +177,8 @@ class Options:
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
-    report: str | None = _setting("REP_REPORT", None, _report_path)
-    evidence: str | None = _setting("REP_EVIDENCE", None, _evidence_path)
+    report: str | None = _setting("REP_REPORT", None, _path(".html", ".json"))
+    evidence: str | None = _setting("REP_EVIDENCE", None, _path(".jsonl", ".jsonl.gz"))
     purposes: tuple[str, ...] = _setting("REP_PURPOSES", (), several_of(PURPOSES))
     usage_action: str = _setting(
         "REP_USAGE_ACTION", "record", one_of("record", "drop-items", "drop")

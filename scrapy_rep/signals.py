@@ -45,9 +45,6 @@ robotstxt_refused: Final = object()
 the status of the response, with the headers that say why, as text."""
 robotstxt_tdmrep: Final = object()
 """``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
-robotstxt_followed: Final = object()
-"""``(request, hop)``: a response has another URL than its request. ``hop`` is a request with this
-URL, which is decided next."""
 
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` with the verdict, as plain values."""

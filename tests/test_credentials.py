@@ -13,7 +13,7 @@ from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, closing_when, crawl, stat
 from tests.crawling.web import HANGS, answer, page, redirect, robots
 from tests.downloadermiddlewares.test_playwright import BrowserRequest
-from tests.extensions.evidence.evidence import lines as lines_of
+from tests.extensions.evidence import lines as lines_of
 from tests.spidermiddlewares.items import Declared, Frozen
 from tests.test_spiders import SitemapSpider
 
@@ -138,7 +138,7 @@ DISALLOWED = "Forbidden by robots.txt: <GET {}/private>: "
 )
 async def test_no_line_of_a_crawl_has_a_password(web, tmp_path, settings, lines):
     site = web.site(robots(RULES), paths=PAGES)
-    report, evidence = tmp_path / "report.json", tmp_path / "evidence"
+    report, evidence = tmp_path / "report.json", tmp_path / "evidence.jsonl"
     result = await crawl(
         *(with_password(site, path) for path in (*PAGES, "/private")),
         Request(with_password(site, "/purposes"), meta={"robotstxt_purposes": ["no such"]}),

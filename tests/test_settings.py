@@ -61,7 +61,7 @@ WRONG = {
     "REP_USAGE_ACTION": ["keep"],
     "REP_USAGE_SOURCES": [[["tags"]], ["tdm"]],
     "REP_REPORT": ["report.txt", 5, "a\0.json", True],
-    "REP_EVIDENCE": ["a\0", "a.warc", "a.jsonl", "a.json.gz", "a.gz", "a.html"],
+    "REP_EVIDENCE": ["a\0.jsonl", "evidence", "a.json", "a.gz", "a.warc.gz"],
     "REP_DEFER_TIMEOUT": [-1, "for ever"],
     "REP_CRAWL_DELAY_MAX": [-1, float("inf")],
     "ROBOTSTXT_USER_AGENT": [
@@ -115,7 +115,7 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_PURPOSES", "seo", "a list of 'search', 'ai-input', 'ai-training', 'tdm'"),
         ("REP_USAGE_SOURCES", ["tdm"], "a list of ...; did you mean 'tdmrep'?"),
         ("REP_USAGE_ACTION", "drop_items", "...; did you mean 'drop-items'?"),
-        ("REP_EVIDENCE", "a.jsonl", "the path of a directory, or one that ends in .warc.gz"),
+        ("REP_EVIDENCE", "evidence", "a path that ends in .jsonl or .jsonl.gz"),
     ],
 )
 def test_a_mistake_that_is_known_is_told_with_what_may_be_meant(name, value, told):

@@ -9,6 +9,7 @@ the product tokens that were needed so far. Rules for other tokens are added whe
 
 import math
 from collections.abc import Mapping
+from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdict
 
-_ENTRY_BYTES: Final = 680
+_ENTRY_BYTES: Final = 790
 """Approximate bytes of memory for an entry without rules."""
 _MAX_UNUSED: Final = limits.CACHE_TTL_MIN
 """Seconds after which an expired entry isn't used for its first page either. By default, no entry
@@ -86,9 +87,11 @@ class Entry(Validity):
         "_terms",
         "_usage",
         "_verdict",
+        "fetched",
         "fingerprint",
         "has_terms",
         "is_known",
+        "sha256",
         "tdmrep",
     )
 
@@ -103,6 +106,12 @@ class Entry(Validity):
         """Whether the site has shown a robots.txt, or said that it has none."""
         self.fingerprint: int = fingerprint_of(access)
         """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
+        copy = access.copy
+        self.fetched: float = access.start if copy is None else copy.evidence.at
+        """When the text with the rules was fetched, in seconds since the epoch; without a text, the
+        time of the last fetch."""
+        self.sha256: bytes | None = None if copy is None else sha256(copy.body).digest()
+        """SHA-256 of the text with the rules; None without a text."""
         # The verdict on all pages; None if it depends on rules.
         self._verdict = (
             None

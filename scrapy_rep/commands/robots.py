@@ -18,7 +18,6 @@ from scrapy_rep.addon import Addon
 from scrapy_rep.commands.arguments import FRESH, Subcommand, usage_error
 from scrapy_rep.commands.cache import ACTIONS, CACHE
 from scrapy_rep.commands.check import CHECK
-from scrapy_rep.commands.evidence import EVIDENCE
 from scrapy_rep.commands.explain import EXPLAIN
 from scrapy_rep.commands.lint import LINT
 from scrapy_rep.commands.output import EXIT_UNKNOWN
@@ -30,7 +29,7 @@ from scrapy_rep.stores.registry import make_unguarded_store
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.setting_readers import closest
 
-_SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, EVIDENCE, PLAN)}
+_SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, PLAN)}
 _OPTIONS: Final = {each.flag: each for sub in _SUBCOMMANDS.values() for each in sub.options}
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,

@@ -97,9 +97,6 @@ class DecideAgain:
         # Often only the spelling differs: browsers add a slash after the host.
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response
-        self._crawler.signals.send_catch_log(
-            signal=signals.robotstxt_followed, request=request, hop=hop
-        )
         try:
             if await self.decide(hop) is not None:
                 return request.replace(dont_filter=True)

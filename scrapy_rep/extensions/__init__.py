@@ -1,1 +1,1 @@
-"""Extensions: the report, the evidence and the periodic log line. They only receive signals."""
+"""Extensions: the report and the evidence. They only receive signals."""

@@ -12,7 +12,7 @@ UNREADABLE = "redis-py can't read that URL"
     ("arguments", "says"),
     [
         pytest.param([], "a subcommand is required, one of: check, explain, lint", marks=pytest.mark.real_process),
-        (["chekc"], "check, explain, lint, cache, evidence, plan (got: 'chekc'); did you mean check?\n"),
+        (["chekc"], "check, explain, lint, cache, plan (got: 'chekc'); did you mean check?\n"),
         (["prune"], "plan (got: 'prune'); did you mean cache prune?"),
         (["check"], "check requires URLs"),
         (["check", "--frobnicate", A], "unknown option: --frobnicate\n"),
@@ -25,7 +25,6 @@ UNREADABLE = "redis-py can't read that URL"
         (["check", "--agent", "*", A], TOKEN),
         (["check", "--agent", "böt", A], TOKEN),
         (["check", "--purpose", "tdm", A], "--purpose is an option of explain and plan only"),
-        (["check", "--in", "evidence", A], "--in is an option of evidence only"),
         (["check", "--delay", "0", A], "--delay is an option of plan only"),
         (["check", "-s", "REP_TIMEOUT=soon", A], "REP_TIMEOUT is 'soon'"),
         (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
@@ -53,14 +52,6 @@ UNREADABLE = "redis-py can't read that URL"
         ([*STORE, "REP_STORE=redis://a?nosuch=1"], UNREADABLE),
         ([*STORE, "REP_STORE=rediss://a?nosuch=1"], UNREADABLE),
         ([*STORE, "REP_STORE=redis+sentinel://a/b?nosuch=1"], UNREADABLE),
-        (["evidence", A, "--in", "none"], "none: there is no such directory"),
-        (["evidence", A, "--in", "no.warc.gz"], "no.warc.gz: there is no such file"),
-        (["evidence", A, "--in", "a.jsonl"], "a.jsonl: it is a file, not a directory, and"),
-        (["evidence", A, "--fresh"], "--fresh is an option of check, explain, lint and plan"),
-        (["evidence", A], "evidence requires --in PATH"),
-        (["evidence", "--in", "evidence"], "evidence takes one URL"),
-        (["evidence", "mailto:a@b", "--in", "evidence"], "mailto:a@b: not an absolute http"),
-        (["evidence", "example.com", "--in", "evidence"], "did you mean https://example.com"),
         (["plan"], "plan requires URLs"),
         (["plan", "--urls-from", A], "the path of a file, not a URL"),
         (["plan", "--urls-from", "none.txt"], "none.txt: No such file or directory"),
@@ -75,7 +66,6 @@ UNREADABLE = "redis-py can't read that URL"
     ],
 )  # fmt: skip
 def test_wrong_usage_is_status_2(robots_command, tmp_path, arguments, says):
-    (tmp_path / "a.jsonl").touch()
     run = robots_command(*arguments)
     assert run.status == 2
     assert says in run.err

@@ -14,6 +14,7 @@ from scrapy_rep.overrides import POLICIES, Overrides, overrides_of
 from scrapy_rep.settings import Options
 from tests.crawling.crawl import crawl
 from tests.crawling.web import redirect, robots
+from tests.extensions.evidence import lines
 from tests.test_signals import Ear
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
@@ -252,16 +253,11 @@ async def test_a_relative_path_is_one_in_the_projects_directory(
     (elsewhere / "rules.txt").write_text("User-agent: *\nDisallow: /b\n")
     monkeypatch.chdir(below)
     site = web.site(robots(RULES))
-    evidence = tmp_path / "evidence"
+    evidence = tmp_path / "evidence.jsonl"
     settings = overridden(override("file", path="rules.txt"))
     settings["REP_EVIDENCE"] = str(evidence)
     result = await crawl(site.url("/a"), site.url("/b"), settings=settings)
     assert result.dropped == {site.url("/a"): "rule"}
     uri = (here / "rules.txt").as_uri()
     assert {failure.value.verdict.robotstxt_url for failure in result.failures} == {uri}
-    lines = [
-        json.loads(line)
-        for path in evidence.glob("*.jsonl")
-        for line in path.read_text().splitlines()
-    ]
-    assert uri in {line["robotstxt"]["url"] for line in lines if line.get("robotstxt")}
+    assert {line["robotstxt_url"] for line in lines(evidence)} == {uri}

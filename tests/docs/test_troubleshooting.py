@@ -25,10 +25,6 @@ async def slow(web):
     yield await crawl(delayed.url("/"), settings=AS_BY_DEFAULT)
     refusing = web.site(paths={"/": [answer(429), answer(200)]})
     yield await crawl(refusing.url("/"))
-    held = web.site([["hold"]])
-    census = until_logged("robots.txt: ")
-    known = [web.site(robots(RULES)).url("/") for _ in range(2)]
-    yield await crawl(*known, held.url("/"), settings={"LOGSTATS_INTERVAL": 0.1}, **census)
 
 
 async def not_ending(web):

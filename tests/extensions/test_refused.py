@@ -36,14 +36,13 @@ def content_of(folder):
 
 
 @pytest.mark.parametrize("ending", ["html", "json"])
-@pytest.mark.parametrize("evidence", ["evidence", "evidence.warc.gz"])
-async def test_nothing_is_written(web, tmp_path, ending, evidence):
+async def test_nothing_is_written(web, tmp_path, ending):
     job = tmp_path / "job"
     site = web.site(robots(RULES))
     settings = {
         "JOBDIR": str(job),
         "REP_REPORT": str(tmp_path / f"report.{ending}"),
-        "REP_EVIDENCE": str(tmp_path / evidence),
+        "REP_EVIDENCE": str(tmp_path / "evidence.jsonl"),
     }
     await crawl(site.url("/"), site.url("/private"), settings=settings)
     with closing(sqlite3.connect(job / "requests.queue" / "requests.sqlite")) as connection:

@@ -10,7 +10,6 @@ raises, and writes it to crash-TARGET.
 import argparse
 import asyncio
 import atexit
-import io
 import logging
 import random
 import subprocess
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import time
 import zlib
-from contextlib import redirect_stderr, suppress
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,7 +28,7 @@ TOKENS = (
     b"Content-Signal: /a ai-train=no\n", b"Content-Usage: train-ai=n\n", b"%2F", b"$", b"*", b"#",
     b"License: https://a/\n", b"Sitemap: ", b"\xef\xbb\xbf", b"<html><body><pre>", b"noindex",
     b'[{"location": "/", "tdm-reservation": 1}]', b"unavailable_after: 2026-01-01", b"\x1f\x8b",
-    b'{"kind":"page","url":"https://a/","robotstxt":null}\n', b"SQLite format 3\0", b"WARC/1.1\r\n",
+    b"SQLite format 3\0",
     b"https://u:p@a.example:8443/b%2f;c?d=e#f", b"//[::1]:80/", b"\xc3\xa9", b"max-age=5, no-cache", b"User-agent: a\n",
     b'<https://a/1>; rel="license"; type="application/rsl+xml"', b"train-ai=n, search=y", b"mybot: none",
 )  # fmt: skip
@@ -154,19 +153,6 @@ def records(data):
             record = Record.decode(form, KEY, max_size=1_000)
             Policy().access(record, 0.0)
             Policy().is_due(record, 0.0)
-
-
-@target
-def evidence(data):
-    from scrapy_rep.extensions.evidence.formats import find_lines
-
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "part-00001.jsonl").write_bytes(data)
-        find_lines(Path(folder), "https://a/")
-        warc = Path(folder, "a.warc.gz")
-        warc.write_bytes(data)
-        with redirect_stderr(io.StringIO()):
-            find_lines(warc, "https://a/")
 
 
 async def use(store):

@@ -13,7 +13,6 @@ from tests.crawling.web import answer, robots
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 ABOVE_DEBUG = {"info", "warning", "error", "exception", "critical", "log"}
-PERIODIC = {"extensions/logstats.py": "one line in LOGSTATS_INTERVAL, as Scrapy's LogStats"}
 OF_PROCESS = {
     "addon.py": "logged once, before there is a crawl",
     "commands/plan.py": "the process has one command",
@@ -23,7 +22,6 @@ OF_PROCESS = {
 OF_OBJECT = {
     "admission/host_leases.py",
     "cache/joined_lookups.py",
-    "extensions/evidence/writer_thread.py",
     "stores/guarded.py",
     "stores/redis.py",
     "stores/sqlite_file.py",
@@ -48,7 +46,7 @@ def test_every_logger_limits_its_lines():
         for name, _, what, attribute in calls()
         if (what, attribute) == ("logging", "getLogger")
     }
-    assert made == {"utils/log.py", *PERIODIC}
+    assert made == {"utils/log.py"}
 
 
 def test_all_others_log_for_their_crawl():
@@ -83,7 +81,7 @@ def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counte
         )
         # A logger of an object, such as a store, counts the lines of this object.
         is_of_object = what in {"self._logger", OF_CRAWL}
-        assert is_of_object or name in {*PERIODIC, *OF_PROCESS, *of_crawl}, where
+        assert is_of_object or name in {*OF_PROCESS, *of_crawl}, where
     assert found > 40
 
 

@@ -14,7 +14,7 @@ from scrapy_rep import signals
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import stored_judgement
 from scrapy_rep.exceptions import usage_decision_of
-from scrapy_rep.extensions.cited_file import CitedFile, iso_time
+from scrapy_rep.extensions.files import iso_time
 from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override
@@ -157,13 +157,17 @@ class Counts:
     def count_loaded(self, record: Record) -> None:
         """Set the state of robots.txt in the row of its origin, and keep its text."""
         row, last = self.row(str(record.file.origin)), record.last
-        file = CitedFile.from_record(record, self._policy.access(record, time()))
-        row.outcome, row.status = file.outcome, file.status
-        row.error = None if file.error is None else short(file.error)
-        row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
-        row.asked = iso_time(file.asked)
-        row.fetched = None if file.fetched is None else iso_time(file.fetched)
-        row.sha256 = None if file.body is None else self.texts.add(file.body)
+        copy = self._policy.access(record, time()).copy
+        evidence = last.evidence
+        row.outcome, row.status = last.kind.value, evidence.status
+        row.error = None if evidence.error is None else short(evidence.error)
+        row.asked = iso_time(evidence.at)
+        row.size, row.fetched, row.sha256 = evidence.size, None, None
+        if copy is not None:
+            evidence = copy.evidence
+            row.size, row.fetched = len(copy.body), iso_time(evidence.at)
+            row.sha256 = self.texts.add(copy.body)
+        row.hops, row.truncated = len(evidence.hops), evidence.truncated
         if isinstance(last, Unreachable) and record.unreachable_since is not None:
             _set_unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:

@@ -17,8 +17,15 @@ from scrapy_rep import stats
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.cited_file import encode_json, iso_time
-from scrapy_rep.extensions.output_files import path_of_setting, release, replace_file, reserve
+from scrapy_rep.extensions.files import (
+    encode_json,
+    iso_time,
+    make_file,
+    path_of_setting,
+    release,
+    replace_file,
+    reserve,
+)
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
@@ -51,6 +58,7 @@ class RobotsReport:
         self._options = options
         self._counts = Counts(options.policy)
         self._render = _renderer_of(self._path)
+        make_file("REP_REPORT", self._path)
         self._started = iso_time(time())
         for receiver, signal in self._counts.receivers():
             crawler.signals.connect(receiver, signal)
@@ -66,18 +74,7 @@ class RobotsReport:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        """Reserve the path among the crawls of this process; connect ``spider_closed``.
-
-        If another crawl has it, the report gets another path, with a warning. No file is made yet.
-        """
-        wanted, self._path = self._path, reserve(self._path)
-        if self._path != wanted:
-            self._logger.warning(
-                "Another crawl of this process writes its report to %s, this one writes to %s: "
-                "%%(name)s or another placeholder in REP_REPORT gives each a file of its own",
-                wanted,
-                self._path,
-            )
+        self._path = reserve(self._crawler, "REP_REPORT", self._path)
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
         # and then there must be no report.
         self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
@@ -126,20 +123,15 @@ class RobotsReport:
 def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     """Return the function that renders a report as JSON, or as HTML if ``path`` ends in .html.
 
-    An empty file is created if there is none. Raises SettingsError if ``path`` can't be written, or
-    Jinja2 is required and not installed.
+    Raises SettingsError if Jinja2 is required and not installed.
     """
-    render: Callable[[dict[str, Any]], str] = encode_json
+    if path.suffix != ".html":
+        return encode_json
     try:
-        if path.suffix == ".html":
-            from scrapy_rep.extensions.report.page import render
-        path.open("a", encoding="utf-8").close()
-    except (FileNotFoundError, NotADirectoryError):
-        why = "there is no such directory"
+        from scrapy_rep.extensions.report.page import render
     except ImportError:
-        why = "HTML takes Jinja2, which isn't installed: pip install scrapy-rep[report]"
-    except OSError as error:
-        why = f"it can't be written: {error.strerror}"
-    else:
-        return render
-    raise SettingsError(f"REP_REPORT is {str(path)!r}: {why}")
+        raise SettingsError(
+            f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "
+            "pip install scrapy-rep[report]"
+        ) from None
+    return render

@@ -59,9 +59,9 @@ async def test_the_next_crawl_takes_the_place_of_the_last_unless_it_fails_at_its
 
 async def test_placeholders_are_those_of_feeds(web, tmp_path):
     site = web.site(robots(RULES))
-    setting = str(tmp_path / "%(name)s %(worker)s 100%% %(time)s.json")
+    setting = str(tmp_path / "new" / "reports" / "%(name)s %(worker)s 100%% %(time)s.json")
     await crawl(site.url("/"), settings={"REP_REPORT": setting}, worker=3)
-    (path,) = tmp_path.iterdir()
+    (path,) = (tmp_path / "new" / "reports").iterdir()
     assert re.fullmatch(r"list 3 100% \d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00\.json", path.name)
     assert origins(path) == [site.url("")]
 

@@ -1,5 +1,6 @@
-"""The files of reports and evidence: finds a path for each crawl, and replaces a file at once."""
+"""The files of report and evidence: their paths, and the form of times and JSON in them."""
 
+import json
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
@@ -11,9 +12,20 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.utils.log import LimitedLogger
 
+_LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 _in_use: Final[set[Path]] = set()
 """Files that crawls of this process write."""
+encode_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
+"""Returns a value as JSON in ASCII. Values that JSON has no type for become strings."""
+
+
+def iso_time(seconds: float) -> str:
+    """Return a time in seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
+    # A record from a store may have any time.
+    at = datetime.fromtimestamp(min(max(0.0, seconds), _LAST), timezone.utc)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1_000:03}Z"
 
 
 class _Values(dict[str, Any]):
@@ -33,7 +45,8 @@ def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
     """Return ``value``, the path in the setting ``name``, with its placeholders replaced.
 
     ``%(time)s``, ``%(name)s`` and other attributes of the spider are replaced as in Scrapy's feed
-    URIs. Raises SettingsError if one is not valid, NotConfigured without a value or ROBOTSTXT_OBEY.
+    URIs. Raises NotConfigured without a value or ROBOTSTXT_OBEY, SettingsError if a placeholder is
+    not valid.
     """
     spider = crawler.spider
     if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -47,12 +60,38 @@ def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
         ) from None
 
 
-def reserve(path: Path) -> Path:
-    """Reserve and return ``path``, or a numbered one if it is reserved; end it with ``release``."""
-    names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+def make_file(name: str, path: Path) -> None:
+    """Create a file, empty and with its directories, unless it exists.
+
+    Raises SettingsError with ``name``, that of the setting, if the file can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise SettingsError(f"{name} is {str(path)!r}: it can't be written: {why}") from None
+
+
+def reserve(crawler: Crawler, name: str, path: Path) -> Path:
+    """Reserve and return ``path``, or a numbered one if another crawl of this process writes to it.
+
+    That is logged as a warning, with ``name``, the setting. ``release`` ends the reservation.
+    """
+    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    stem = path.name.removesuffix(ending)
+    numbers = count(2)
     place = path
     while place.resolve() in _in_use:
-        place = next(names)
+        place = path.with_name(f"{stem}-{next(numbers)}{ending}")
+    if place != path:
+        LimitedLogger(__name__, crawler).warning(
+            "Another crawl of this process writes to %s, this one writes to %s: %%(name)s or "
+            "another placeholder in %s gives each a file of its own",
+            path,
+            place,
+            name,
+        )
     _in_use.add(place.resolve())
     return place
 

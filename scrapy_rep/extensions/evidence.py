@@ -1,0 +1,209 @@
+"""The evidence (REP_EVIDENCE): a line of JSON for each decision on a request."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic, time
+from typing import IO, Any, Final
+from uuid import uuid4
+
+from scrapy import Request
+from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+
+from scrapy_rep import signals, stats
+from scrapy_rep.decision.decider import Decision
+from scrapy_rep.decision.usage import as_dict
+from scrapy_rep.extensions.files import (
+    encode_json,
+    iso_time,
+    make_file,
+    path_of_setting,
+    release,
+    reserve,
+)
+from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.settings import Options
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.text import without_credentials
+
+_OF_VERDICT: Final = ("allowed", "reason", "rule", "line", "robotstxt_url", "cause")
+_MAX_BYTES: Final = 32 * 1024
+_MAX_SECONDS: Final = 1.0
+"""Lines are written together: so many bytes, or those of so many seconds."""
+_BLOCK: Final = 1024**2
+_GZIP: Final = zlib.MAX_WBITS + 16
+
+
+class RobotsEvidence:
+    """Appends the decisions of a crawl to REP_EVIDENCE. An error does not stop the crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        options = Options.of(crawler)
+        self._path = path_of_setting(crawler, "REP_EVIDENCE", options.evidence)
+        make_file("REP_EVIDENCE", self._path)
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self._dry_run = options.dry_run
+        self._common = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep")}
+        self._disallowed: Request | None = None
+        """The request of the last line, if that disallows it."""
+        for receiver, signal in (
+            (self._robotstxt_verdict, signals.robotstxt_verdict),
+            (self._robotstxt_forbidden, signals.robotstxt_forbidden),
+            (self._spider_opened, scrapy_signals.spider_opened),
+        ):
+            crawler.signals.connect(receiver, signal)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsEvidence:
+        """Return the extension.
+
+        Raises NotConfigured if REP_EVIDENCE is not set, or ROBOTSTXT_OBEY is false, and
+        SettingsError if REP_EVIDENCE is not valid, or can't be written.
+        """
+        return cls(crawler)
+
+    def _spider_opened(self) -> None:
+        self._path = reserve(self._crawler, "REP_EVIDENCE", self._path)
+        self._file = _LineFile(self._path, self._crawler)
+        # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal.
+        self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
+
+    def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
+        self._write(request, verdict, decision)
+
+    def _robotstxt_forbidden(self, request: Request, verdict: Verdict) -> None:
+        """Write a line about a drop for which no signal of a verdict was sent, as for nofollow."""
+        if request is not self._disallowed:
+            self._write(request, verdict)
+
+    def _write(self, request: Request, verdict: Verdict, decision: Decision | None = None) -> None:
+        self._disallowed = None if verdict.allowed else request
+        said = verdict.as_dict()
+        values = {
+            "time": iso_time(time()),
+            "url": without_credentials(request.url),
+            "method": request.method,
+            **{name: said[name] for name in _OF_VERDICT},
+            "dropped": not verdict.allowed and not self._dry_run,
+            "tokens": [] if decision is None else decision.tokens,
+            **_robotstxt_of(decision),
+            **self._common,
+        }
+        self._file.write(f"{encode_json(values)}\n".encode())
+
+    def _spider_closed(self) -> None:
+        self._file.close()
+        release(self._path)
+        if not self._file.lost:
+            self._logger.info("robots.txt evidence: %s", self._path)
+
+
+def _robotstxt_of(decision: Decision | None) -> dict[str, Any]:
+    """Return when the text that decided was fetched, its hash, and what else decided."""
+    digest, fetched, override, usage = None, None, None, None
+    if decision is not None:
+        entry, judgement = decision.entry, decision.judgement
+        if entry is not None:
+            digest, fetched = entry.sha256, iso_time(entry.fetched)
+        if decision.override is not None:
+            override = decision.override.as_dict()
+            if decision.override.path is not None:
+                digest = sha256(decision.override.body).digest()
+        if judgement is not None:
+            usage = as_dict(judgement.usage, judgement.results)
+    return {
+        "sha256": digest and digest.hex(),
+        "fetched": fetched,
+        "override": override,
+        "usage": usage,
+    }
+
+
+class _LineFile:
+    """A file to which lines are appended: as they are, or for ``.gz`` in gzip members.
+
+    Each member is complete, so that the file can be read after the crawl was killed. What an
+    interrupted write has left at the end of the file is removed first. An error is logged, and
+    nothing is written after it.
+    """
+
+    def __init__(self, path: Path, crawler: Crawler) -> None:
+        self.path = path
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self._is_gzip = path.suffix == ".gz"
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._written_at = monotonic()
+        self.lost = False
+        """Whether writing has failed. No more is tried then: the file may end within a line."""
+        # Not buffered, so that written lines are not lost if this process is killed.
+        self._file = path.open("ab+", buffering=0)
+        try:
+            end = _end_of_members(self._file) if self._is_gzip else _end_of_lines(self._file)
+            if end < self._file.seek(0, 2):
+                self._file.truncate(end)
+        except (OSError, zlib.error) as error:
+            self._lose(error)
+
+    def write(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= _MAX_BYTES or monotonic() - self._written_at >= _MAX_SECONDS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        lines, self._lines, self._size = self._lines, [], 0
+        self._written_at = monotonic()
+        data = b"".join(lines)
+        rest = memoryview(gzip.compress(data) if self._is_gzip and data else data)
+        try:
+            while rest and not self.lost:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._lose(error)
+        if self.lost:
+            stats.count(self._crawler, stats.EVIDENCE_LOST, len(lines))
+
+    def _lose(self, error: Exception) -> None:
+        self.lost = True
+        self._logger.error(
+            "Evidence can't be written, the crawl continues without: %s: %s",
+            self.path,
+            getattr(error, "strerror", None) or error,
+        )
+
+
+def _end_of_lines(file: IO[bytes]) -> int:
+    """Return the offset after the last line feed in the last MiB; that of the end without one."""
+    end = file.seek(0, 2)
+    start = file.seek(max(0, end - _BLOCK))
+    found = file.read(_BLOCK).rfind(b"\n")
+    return end if found < 0 else start + found + 1
+
+
+def _end_of_members(file: IO[bytes]) -> int:
+    """Return the offset after the last complete member of a gzip file (RFC 1952 §2.2)."""
+    file.seek(0)
+    position = end = 0
+    member = zlib.decompressobj(_GZIP)
+    while data := file.read(_BLOCK):
+        position += len(data)
+        while data:
+            member.decompress(data)
+            if not member.eof:
+                break
+            data = member.unused_data
+            end = position - len(data)
+            member = zlib.decompressobj(_GZIP)
+    return end
