@@ -24,8 +24,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import scrapy_rep
 from scrapy_rep import stats
-from scrapy_rep.admission.back_off import BackOff
-from scrapy_rep.admission.crawl_delay import CrawlDelay
+from scrapy_rep.admission.hosts import IN_DELAY, IN_PAUSE
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import Deferral
@@ -217,7 +216,7 @@ class Holds(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = [("reason", "decided in", "requests wait until")]
-        for reason in (BackOff, CrawlDelay, Lookups, Deferral):
+        for reason in (IN_PAUSE, IN_DELAY, Lookups, Deferral):
             module = reason.__module__.removeprefix("scrapy_rep.").replace(".", "/")
             rows.append((reason.text, f"{module}.py", reason.end))
         return [table_of(rows)]

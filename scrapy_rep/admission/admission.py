@@ -17,9 +17,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep import stats
-from scrapy_rep.admission.back_off import REFUSALS, BackOff
-from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.hosts import REFUSALS, Hosts
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Grant
@@ -76,10 +75,9 @@ class Admission:
         """The origins of hosts whose requests wait for a reason that concerns the host."""
         self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
-        self.back_off: BackOff = BackOff(crawler, options, leases, clock, self._notify_host)
+        self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify_host)
         reasons = [
-            self.back_off,
-            CrawlDelay(crawler, options, clock, self._notify_host),
+            self.hosts,
             self.lookups,
             self.deferral,
         ]
@@ -89,7 +87,7 @@ class Admission:
         self.keeps_terms: bool = any(reason.keeps_terms for reason in self._with_terms)
         """Whether what robots.txt asks for can let a request wait in this crawl."""
         cache.terms_in = self._terms_in
-        self.paused_hosts: Mapping[str, object] = self.back_off.hosts
+        self.paused_hosts: Mapping[str, object] = self.hosts.refused
         """The hosts that have a pause, or had one and were not asked since then."""
         self._reads_tdmrep = decider.usage_judge.reads_tdmrep
         self._leased: dict[str, Request] = {}
@@ -194,15 +192,14 @@ class Admission:
         ask.terms = terms or {}
         hold = self.hold(ask)
         if hold is None:
-            seconds = max(reason.sent(ask) for reason in self.reasons)
+            seconds = self.hosts.sent(ask) if self.hosts in self.reasons else 0.0
             if not seconds:
                 return None
             refused = await self._claim(ask, seconds)
             # That may have taken long, and a pause may have begun: the reasons are asked again.
             hold = self.hold(ask) or refused
         if hold is None:
-            for reason in self.reasons:
-                reason.sent(ask)
+            self.hosts.sent(ask)
             stats.count(self._crawler, stats.TURNS)
             self._leased[ask.host] = request
         else:
@@ -216,15 +213,12 @@ class Admission:
             lease = await self._leases.claim(ask.host, seconds)
         finally:
             if lease is not None:
-                for reason in self.reasons:
-                    reason.not_sent(ask, lease.left, paused=lease.holder == PAUSE)
+                self.hosts.not_sent(ask, lease.left, paused=lease.holder == PAUSE)
         return None if lease is None else Hold(_LEASED, self._clock.monotonic() + lease.left)
 
     def undo_leave(self, request: Request) -> None:
         """Note that ``request`` has left and was not sent: it came from a cache, or was dropped."""
-        host = host_of(request)
-        for reason in self.reasons:
-            reason.undo_take(host)
+        self.hosts.undo_take(host_of(request))
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
         """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
@@ -241,9 +235,8 @@ class Admission:
             del self._leased[host]
         elif not may_refuse:
             return
-        ends = {reason: reason.ended(host, request, sent_at, response) for reason in self.reasons}
-        pause = ends.pop(self.back_off, 0.0)  # a dry run has no such reason
-        self._leases.ended(host, max(ends.values()) if leased else None, pause)
+        left, pause = self.hosts.ended(host, request, sent_at, response)
+        self._leases.ended(host, left if leased else None, pause)
 
     # What the queues call.
 
@@ -266,7 +259,7 @@ class Admission:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.paused_hosts:
             return None
-        hold = self.back_off.hold(Ask(origin, lambda: request, None, self.decider, self.terms))
+        hold = self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.terms))
         if hold is not None:
             self._note_waiting(origin, hold)
         return hold

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from scrapy import Request
-from scrapy.http import Response
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
@@ -76,9 +75,7 @@ class HoldReason:
     """Base class: a reason why requests have to wait.
 
     ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is
-    called; then ``undo_take``, if it comes from a cache or is dropped. When it is about to be
-    sent, ``hold`` is called once more, then ``sent``, and then ``ended``; ``not_sent`` if another
-    worker has the lease of the host.
+    called. When it is about to be sent, ``hold`` is called once more.
     """
 
     text: ClassVar[str] = ""
@@ -118,38 +115,6 @@ class HoldReason:
 
     def take(self, ask: Ask) -> None:
         """Note that the request leaves the scheduler."""
-
-    def undo_take(self, host: str) -> None:
-        """Note that a request to ``host`` for which ``take`` was called was not sent."""
-
-    def sent(self, ask: Ask) -> float:  # noqa: ARG002 - for subclasses
-        """Note that the request is being sent.
-
-        Return the seconds for which the worker needs the lease of its host: no other worker may
-        send a request to it. Called before the lease is claimed, and when the worker has it.
-        """
-        return 0.0
-
-    def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
-        """Note that the request is not sent: another worker has the lease for ``left`` seconds.
-
-        ``paused`` is true if that worker has begun a pause of the host. A request that is cancelled
-        while the lease is claimed counts as not sent, too, with 0 seconds.
-        """
-
-    def ended(
-        self,
-        host: str,  # noqa: ARG002 - for subclasses
-        request: Request,  # noqa: ARG002
-        sent_at: float,  # noqa: ARG002
-        response: Response | None,  # noqa: ARG002
-    ) -> float:
-        """Note that a request ended, which was sent at ``sent_at``; None: without a response.
-
-        Only called for a request that had the lease of its host, or got a response with 429 or 503.
-        Return the seconds after that in which no worker may send another to its host.
-        """
-        return 0.0
 
 
 class Queue(Protocol):

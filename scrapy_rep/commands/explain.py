@@ -10,7 +10,7 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.back_off import BackOff
+from scrapy_rep.admission.hosts import IN_PAUSE
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import (
     AGENT,
@@ -144,7 +144,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     ]
     override = got.decision.override
     if got.back_off is not None:
-        why = BackOff.text
+        why = IN_PAUSE.text
         lines += section("Back-off", [f"{why}: no requests until {utc_time_text(got.back_off)}"])
     if override is not None:
         until = override.until

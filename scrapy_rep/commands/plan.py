@@ -19,7 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
-from scrapy_rep.admission.crawl_delay import DelayLimits
+from scrapy_rep.admission.delays import DelayLimits
 from scrapy_rep.commands.arguments import (
     AGENT,
     FRESH,

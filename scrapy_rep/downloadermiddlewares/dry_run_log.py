@@ -18,7 +18,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.crawl_delay import CrawlDelay
+from scrapy_rep.admission.delays import DELAY
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
@@ -181,7 +181,7 @@ class DryRun:
     def _count_delay(self, decision: Decision) -> None:
         """Count an allowed request of a host with a delay; a new delay is reported."""
         terms = self._admission.terms(decision) or {}
-        seconds = terms.get(CrawlDelay.key)
+        seconds = terms.get(DELAY)
         if seconds is not None and decision.origin is not None:
             host = decision.origin.host
             requests, _ = self._slow_hosts.get(host, (0, 0.0))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
@@ -177,7 +178,7 @@ class RobotsTxtMiddleware:
             )
             return Situation.DEFERRED if is_deferred else Situation.FORBIDDEN
         host = "" if decision.origin is None else decision.origin.host
-        if self.admission.back_off.is_dropping(host):
+        if self.admission.hosts.is_dropping(host):
             return Situation.REFUSED
         if (
             is_admitted
@@ -206,7 +207,9 @@ class RobotsTxtMiddleware:
             self._let_pass(request, decision, verdict, note)
             return None
         if situation is Situation.REFUSED:
-            raise self.admission.back_off.drop(request)
+            stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+            host = urlparse_cached(request).hostname
+            raise IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
         decision.mark_entry_used()
         if decision.origin is not None:
             self._announcer.send_verdict(request, verdict, decision.origin, decision)

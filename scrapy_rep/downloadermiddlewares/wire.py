@@ -60,7 +60,7 @@ class Wire:
         stores it.
         """
         self._admission = admission
-        self._read_pauses = admission.back_off.read_pauses
+        self._read_pauses = admission.hosts.read_pauses
         self._paused_hosts = admission.paused_hosts
         self._waiting = waiting
         self.again: DecideAgain = again

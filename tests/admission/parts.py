@@ -1,8 +1,8 @@
 """The admission of a crawl with all that it asks, in made-up time; the network is the test's."""
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
@@ -95,7 +95,7 @@ class Parts:
         return [
             each.at
             for each in self.time.calls
-            if not isinstance(getattr(each.call, "__self__", None), LookupLimit | CrawlDelay)
+            if not isinstance(getattr(each.call, "__self__", None), LookupLimit | Hosts)
         ]
 
 

@@ -8,7 +8,7 @@ import scrapy
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import Robots
-from scrapy_rep.admission import back_off
+from scrapy_rep.admission import hosts
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
 from tests.crawling.web import answer, robots
 from tests.waiting import until
@@ -160,7 +160,7 @@ async def test_what_is_dropped_takes_no_turns(web):
 
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     """Else the next one would leave only after this time."""
-    monkeypatch.setattr(back_off, "_CHECK_INTERVAL", 3600.0)
+    monkeypatch.setattr(hosts, "_CHECK_INTERVAL", 3600.0)
     site = web.site(robots("User-agent: *\nDisallow: /no/"), paths={"/0": [refuses(), OK]})
     result = await crawl(site.url("/0"), meanwhile=feed_first(site))
     assert site.targets == ["/0", "/0"]

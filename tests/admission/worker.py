@@ -28,7 +28,7 @@ class Worker(Parts):
         """The origins whose requests are to ask again."""
         self.sent_at = {}
         self.admission.listen_for_hold_change(self.told.append)
-        self.back_off = self.admission.back_off
+        self.hosts = self.admission.hosts
 
     def beside(self, **settings):
         """Return another worker with the same store and time."""
@@ -77,7 +77,7 @@ class Worker(Parts):
         self.ends(request, Response(request.url, status=status, headers=headers))
 
     def reads_pauses(self):
-        self.admission.back_off.read_pauses()
+        self.hosts.read_pauses()
         settle()
 
 

@@ -20,7 +20,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.admission import back_off
+from scrapy_rep.admission import hosts
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, read_and_restore
 from scrapy_rep.admission.unreachable import MARGIN
@@ -52,7 +52,7 @@ SELDOM = [
 ]
 ON_DISK = ["spoils", "closes_and_goes_on", "is_killed"]
 BODIES = [None, *[b"User-agent: *\nCrawl-delay: 2\n"] * 2, b"User-agent: *\nDisallow: /*0$\n"]
-LATE = 0.11
+LATE = 1.01
 """Seconds after which a worker knows of the pauses that others have begun."""
 
 
@@ -123,7 +123,7 @@ class Model:
         lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
         self.resources.enter_context(patch.multiple(lanes_on_disk, _MAX_LANES=lanes, _STEP=step))
         # Its own jitter would make each run another one.
-        self.resources.enter_context(patch.object(back_off, "_JITTER", 0.0))
+        self.resources.enter_context(patch.object(hosts, "_JITTER", 0.0))
         self.folder = None
         if self.choose([False, True, True]):
             self.root = Path(tempfile.mkdtemp())
@@ -204,7 +204,7 @@ class Model:
         self.active.append(request)
         note = read_and_restore(request, request.meta.pop(TICKET_KEY))
         decision = self.parts.decider.known_decision(request)
-        is_dropped = self.admission.back_off.is_dropping(host_of(request))
+        is_dropped = self.admission.hosts.is_dropping(host_of(request))
         if (
             note.source is Source.OVERDUE
             or is_dropped
@@ -232,7 +232,7 @@ class Model:
             self.give_back(request)
 
     async def pass_wire(self, request):
-        if (reading := self.admission.back_off.read_pauses()) is not None:
+        if (reading := self.admission.hosts.read_pauses()) is not None:
             await reading
         terms = request.meta["terms"]
         return await self.admission.admit_to_wire(request, origin_of(request.url), terms)
@@ -438,7 +438,7 @@ class Model:
                 if isinstance(waiting[lane].reason, Lookups):
                     assert lane.origin in lookups._unfinished
                 else:
-                    paused = self.admission.back_off.hosts.get(lane.origin.host)
+                    paused = self.admission.hosts.refused.get(lane.origin.host)
                     assert paused
                     assert paused.probe in self.sent
         told = sorted((str(origin), n) for origin, _, _, n in self.admission.holds())

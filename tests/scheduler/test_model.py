@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.back_off import BackOff
-from scrapy_rep.admission.crawl_delay import CrawlDelay
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.scheduler.lanes import Slot
 from scrapy_rep.scheduler.request_file import RequestFile
@@ -17,7 +16,7 @@ from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, wait, held, keys = Slot.set_rank, Waiting.add, BackOff.hold, RequestFile.keys
+enter, wait, held, keys = Slot.set_rank, Waiting.add, Hosts.hold, RequestFile.keys
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -52,8 +51,8 @@ def nothing_is_noted(self, *arguments):
 
 
 def a_probe_is_forgotten(self, ask):
-    if ask.host in self.hosts:
-        self.hosts[ask.host].probe = None
+    if ask.host in self.refused:
+        self.refused[ask.host].last = None
     return held(self, ask)
 
 
@@ -67,9 +66,9 @@ BREAKAGES = [
     (Waiting, "add", a_lane_that_waits_is_not_due),
     (Waiting, "hold_changed", a_lane_is_not_told),
     (Admission, "_notify_host", a_host_is_not_told),
-    (CrawlDelay, "sent", nothing_is_noted),
-    (BackOff, "hold", a_probe_is_forgotten),
-    (BackOff, "_adopt_pause", nothing_is_noted),
+    (Hosts, "sent", nothing_is_noted),
+    (Hosts, "hold", a_probe_is_forgotten),
+    (Hosts, "_adopt_pause", nothing_is_noted),
     (RequestFile, "keys", popped_rows_are_not_left_out),
 ]
 

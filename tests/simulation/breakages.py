@@ -7,9 +7,8 @@ from unittest.mock import patch
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.back_off import BackOff
-from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.joined_lookups import JoinedLookups
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -26,8 +25,8 @@ known, access, land, claim = (
     JoinedLookups._pass_result,
     MemoryStore.claim,
 )
-come, end_pause = WaitingRequests._wake, BackOff.ended
-sent, ended = CrawlDelay.sent, CrawlDelay.ended
+come, pause_after = WaitingRequests._wake, Hosts._pause_after
+sent, ended = Hosts.sent, Hosts.ended
 hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
 
 
@@ -110,7 +109,7 @@ def what_begins_during_a_claim_is_not_seen(self, ask):
 
 
 def each_is_a_probe(self, ask):
-    return 60.0 if ask.host in self.hosts else 0.0
+    return 60.0 if ask.host in self.refused else sent(self, ask)
 
 
 def who_is_refused_stays_the_probe(self, ask, left, *, paused):
@@ -123,8 +122,8 @@ def any_request_ends_the_lease(self, request, sent_at, response):
     self._leases.ended(host_of(request), 0.0, 0.0)
 
 
-def who_was_under_way_ends_the_pause(self, host, request, sent_at, response):
-    return end_pause(self, host, request, math.inf, response)
+def who_was_under_way_ends_the_pause(self, host, request, sent_at, response, *, is_probe):
+    return pause_after(self, host, request, math.inf, response, is_probe=is_probe)
 
 
 def pauses_are_not_read(self):
@@ -154,12 +153,12 @@ BREAKAGES_OF_TURNS = {
         broken.__name__.replace("_", " "): (owner, name, broken)
         for owner, name, broken in [
             (WaitingRequests, "_wake", one_of_those_who_wait_is_woken),
-            (CrawlDelay, "ended", the_delay_counts_from_the_send),
-            (CrawlDelay, "sent", a_claim_takes_no_time),
-            (BackOff, "sent", each_is_a_probe),
-            (BackOff, "not_sent", who_is_refused_stays_the_probe),
-            (BackOff, "ended", who_was_under_way_ends_the_pause),
-            (BackOff, "read_pauses", pauses_are_not_read),
+            (Hosts, "ended", the_delay_counts_from_the_send),
+            (Hosts, "sent", a_claim_takes_no_time),
+            (Hosts, "sent", each_is_a_probe),
+            (Hosts, "not_sent", who_is_refused_stays_the_probe),
+            (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
+            (Hosts, "read_pauses", pauses_are_not_read),
             (HostLeases, "pauses_left", nobody_knows_who_has_refused),
             (Admission, "ended", any_request_ends_the_lease),
             (Admission, "hold", what_begins_during_a_claim_is_not_seen),

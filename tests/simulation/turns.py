@@ -46,7 +46,7 @@ from tests.made_up_network import make_cache
 from tests.simulation.loop import SimulatedWorld
 
 ROUND_TRIP = 0.02
-READ_AGE_MAX = 0.1
+READ_AGE_MAX = 1.0
 """Seconds for which a worker need not know of a pause that another one has begun."""
 BUSY = 0.2
 """Seconds for which an event loop is busy at most."""
@@ -244,7 +244,7 @@ class Worker:
             decision = self.decider.known_decision(request)
             if not self.waits.admit(request, decision):
                 decision = await self.waits.wait_for_admission(request, decision, direct=True)
-            if self.admission.back_off.is_dropping(origin.host):
+            if self.admission.hosts.is_dropping(origin.host):
                 self.world.faults["dropped"] += 1
                 return
             self.grant(request, decision)
@@ -391,7 +391,7 @@ class World(SimulatedWorld):
             return
         if response.status == 429:
             asked = float(response.headers.get("Retry-After", b"0"))
-            is_first = host not in worker.admission.back_off.hosts
+            is_first = host not in worker.admission.hosts.refused
             if not asked and (is_first or (is_probe and not self.is_troubled)):
                 asked = 1.0
             until = self.loop.now + asked

@@ -1,0 +1,101 @@
+"""The delay between two requests that a crawl keeps for a robots.txt, and how it is announced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy.crawler import Crawler
+
+from scrapy_rep import stats
+from scrapy_rep.decision.decider import Decision
+from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.settings import Options
+from scrapy_rep.signals import Announcer, robotstxt_crawl_delay
+from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.download_slots import delay_of_slot
+from scrapy_rep.utils.log import LimitedLogger
+
+DELAY: Final = "delay"
+"""The key of the delay in the entry of an origin, and in the terms of a request."""
+_MAX_REPORTED: Final = 100_000
+_LONG: Final = 30.0
+"""Seconds of a delay above which the log line contains the requests per hour."""
+
+
+class DelayLimits:
+    """The delays of sites, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX, in seconds."""
+
+    def __init__(self, crawler: Crawler, options: Options) -> None:
+        self.min: float = options.crawl_delay_min
+        self.max: float = options.crawl_delay_max
+        self.hosts_with_own_delay: set[str] = {
+            name
+            for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
+            if "delay" in own
+        }
+        """Hosts with a delay in DOWNLOAD_SLOTS. Only that applies to them. The name of the slot
+        that a request uses doesn't count: it is copied from one request to the next, as by a
+        redirect to another host."""
+
+    def seconds(self, origin: Origin, delay: Delay | None) -> float:
+        """Return the delay that the crawl keeps; 0 for a host with a delay in DOWNLOAD_SLOTS."""
+        if origin.host in self.hosts_with_own_delay:
+            return 0.0
+        return max(self.min, min(0.0 if delay is None else delay.seconds, self.max))
+
+    def before(self, decision: Decision) -> tuple[float, str]:
+        """Return the seconds of the delay before the request of ``decision``, and what sets them.
+
+        That is ``robots.txt``, or the setting that limits it. The delay is 0 for a request that is
+        not known to be allowed, and for hosts as in ``seconds``: the setting then means nothing.
+        """
+        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
+        if origin is None or entry is None or verdict is None or not verdict.allowed:
+            return 0.0, ""
+        delay: Delay | None = entry.term(decision.tokens, DELAY)
+        seconds, asked = self.seconds(origin, delay), 0.0 if delay is None else delay.seconds
+        if asked < seconds:
+            return seconds, "REP_CRAWL_DELAY_MIN"
+        return seconds, "robots.txt" if asked == seconds else "REP_CRAWL_DELAY_MAX"
+
+
+class DelayReports:
+    """Counts, logs and announces each new delay of an origin."""
+
+    def __init__(self, crawler: Crawler, limits: DelayLimits, *, dry_run: bool) -> None:
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self._announcer = Announcer(crawler)
+        self._limits = limits
+        self._is = "would be" if dry_run else "is"
+        self._reported: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_REPORTED)
+
+    def report(self, origin: Origin, delay: Delay) -> None:
+        """Report ``delay``, in the robots.txt of ``origin``, unless it was reported before."""
+        if self._reported.get(origin) == delay.seconds:
+            return
+        self._reported.put(origin, delay.seconds)
+        taken: float | None = None
+        stats.count(self._crawler, stats.CRAWL_DELAY)
+        if origin.host in self._limits.hosts_with_own_delay:
+            what = f"the delay in DOWNLOAD_SLOTS[{origin.host!a}] {self._is} used"
+        else:
+            seconds = self._limits.seconds(origin, delay)
+            taken = max(delay_of_slot(self._crawler, origin.host), seconds)
+            what = f"the delay {self._is} {taken:g} s"
+            if delay.seconds > self._limits.max:
+                stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
+                what += " (REP_CRAWL_DELAY_MAX)" if taken == self._limits.max else ""
+            if taken > _LONG:
+                what += f", at most {3600 / taken:.0f} requests per hour"
+        self._logger.info(
+            "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
+            origin,
+            delay.seconds,
+            ascii(delay.field.name)[1:-1],
+            ascii(delay.field.value)[1:-1],
+            delay.field.line,
+            what,
+        )
+        self._announcer.send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)

@@ -1,0 +1,511 @@
+"""The hosts that may be sent one request at a time, and when the next one may be sent.
+
+A host is one of them because its robots.txt asks for a delay, or because it has refused a page: it
+answered 429, or 503 with Retry-After.
+
+- The delay counts from when a request has got its response: only the site could tell when a request
+  that is under way reached it. Without a response, the request counts as written to the network
+  some time after it was sent.
+- After a refusal a pause begins. It lasts for the Retry-After, else for a time that doubles with
+  each refusal. The request after it is the probe: all others wait until it is answered. If it is
+  refused, or gets no response, the next pause begins; any other response ends the pause. What was
+  sent before the pause does not show what the host would answer now: its response does not end the
+  pause, and extends it only by a longer Retry-After.
+
+All origins of a host (http, https, other ports) share its record. Workers that share a store send
+with the lease of the host (``host_leases``).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_rep import stats
+from scrapy_rep.admission.delays import DELAY, DelayLimits, DelayReports
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason
+from scrapy_rep.fetch.route_failures import intermediary_error
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
+from scrapy_rep.protocol.header_times import retry_after
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.settings import Options
+from scrapy_rep.signals import Announcer, robotstxt_back_off
+from scrapy_rep.utils.bounded import Once
+from scrapy_rep.utils.clock import Clock, Timer
+from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.download_settings import default_download_timeout
+from scrapy_rep.utils.download_slots import delay_of_slot
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import origin_of_request
+
+_TOO_MANY_REQUESTS: Final = 429
+_SERVICE_UNAVAILABLE: Final = 503
+REFUSALS: Final = frozenset({_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE})
+"""Status codes that may begin a pause."""
+_FIRST_PAUSE: Final = 1.0
+"""Seconds of the pause after the first 429 without Retry-After."""
+_JITTER: Final = 0.25
+"""Largest share of a pause that is added to it at random, so that crawlers don't all come back at
+once."""
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds until the next request leaves, if the one before has not become the probe, or another
+worker sends the probe."""
+_PROBE_LEASE: Final = 60.0
+"""Maximum seconds for which other workers wait for the response to a probe."""
+_UNANSWERED: Final = 10
+"""A pause after a probe without a response lasts so many times as long as the probe took. A host
+that lets requests run into a timeout should not do so with one request after the other."""
+_LATEST: Final = 2.0
+"""Seconds after which a request counts as written to the network, if the delay is shorter. A new
+connection seldom takes longer."""
+_LATE: Final = 0.1
+"""Seconds after which a timer shows that the event loop was blocked."""
+_READ_AGE_MAX: Final = 1.0
+"""Seconds after which a request waits until the pauses in the store are read again; if the reading
+took longer, twice as long, so that not all requests wait for a slow store."""
+_READ_INTERVAL: Final = _READ_AGE_MAX / 2
+"""Seconds after which a request starts a reading in the background. It does not wait for that, so
+requests of a busy crawl seldom wait at all."""
+_CLOCK_SLACK: Final = 0.02
+"""Seconds by which the times of two workers may differ for the same pause."""
+_MAX_HOSTS: Final = 10_000
+"""Number of hosts from which on those that nothing waits for are forgotten."""
+_IGNORED_RETRY_KEY: Final = "rep_back_off"
+"""Key of ``Request.meta``. The value is the begin, by the monotonic clock, of the last pause in
+which a retry of the request was not counted."""
+
+
+class _InDelay(HoldReason):
+    text = "the site has a delay"
+    end = "the delay after the last request to the host is over"
+    of_host = True
+
+
+class _InPause(HoldReason):
+    text = "the site answered 429 or 503"
+    end = "the pause is over, and one request was answered"
+    of_host = True
+
+
+IN_DELAY: Final = _InDelay()
+IN_PAUSE: Final = _InPause()
+
+
+@dataclass(eq=False)
+class Host:
+    """When the next request to a host may be sent; times in seconds of the monotonic clock."""
+
+    delay: float = 0.0
+    next_to_leave: float = -math.inf
+    """When the next request may leave the scheduler."""
+    next_to_send: float = -math.inf
+    last: Request | None = None
+    """The request that was sent last, if it has not ended. In a pause it is the probe."""
+    origins: set[Origin] = field(default_factory=set)
+    """The origins of the host that have asked for a delay."""
+    timer: Timer | None = None
+    """Comes when ``last`` counts as written to the network."""
+    refused: bool = False
+    """Whether the last response was a refusal. The fields below are only used then."""
+    since: float = 0.0
+    """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
+    paused_at: float = 0.0
+    """Begin of the last pause."""
+    until: float = -math.inf
+    """End of the last pause."""
+    last_pause: float = 0.0
+    """Seconds of the last pause without Retry-After; the next one is twice as long."""
+    given_up: bool = False
+    """Whether the pause ends later than REP_DEFER_TIMEOUT after ``since``: until its end, requests
+    to the host are dropped."""
+
+    @property
+    def probe(self) -> Request | None:
+        return self.last if self.refused else None
+
+    def is_over(self, now: float) -> bool:
+        """Return whether nothing waits for the host any more."""
+        return self.probe is None and max(self.next_to_leave, self.next_to_send, self.until) <= now
+
+    def forget_last(self) -> None:
+        self.last = None
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class Hosts(HoldReason):
+    """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
+
+    If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
+    to the host are dropped until the pause ends.
+    """
+
+    of_host = True
+    key = DELAY
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        options: Options,
+        leases: HostLeases,
+        clock: Clock,
+        listener: Callable[[str], None],
+    ) -> None:
+        """Call ``listener`` with a host when the hold of its requests may have changed."""
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self._announcer = Announcer(crawler)
+        self._limits = DelayLimits(crawler, options)
+        self._reports = DelayReports(crawler, self._limits, dry_run=options.dry_run)
+        self.keeps_terms = self._limits.max > 0
+        self.for_all = self._limits.min > 0
+        self._backs_off = options.back_off_max > 0 and not options.dry_run
+        self._max = options.back_off_max
+        self._timeout = options.defer_timeout
+        self._leases = leases
+        self._clock = clock
+        self._listener = listener
+        self._hosts: dict[str, Host] = {}
+        self._forget_at = _MAX_HOSTS
+        """Number of hosts at which those that are over are searched for."""
+        self.refused: dict[str, Host] = {}
+        """The hosts that have refused a request, and have not answered one since then."""
+        self._logged = Once()
+        self._read_at = -math.inf
+        """When the pauses in the store were read."""
+        self._read_age_max = _READ_AGE_MAX
+        self._readers: list[Promise[None]] | None = None
+        """Requests that wait until they are read; None if they are not being read."""
+
+    # The delay in robots.txt.
+
+    @staticmethod
+    def read(robots: RobotsTxt, tokens: Tokens) -> Delay | None:
+        return delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
+
+    def term(self, origin: Origin, asked: Any) -> float:
+        """Return the delay in seconds; report it, if it is new for ``origin``."""
+        if asked is not None and self._limits.max:
+            self._reports.report(origin, asked)
+        return self._limits.seconds(origin, asked)
+
+    # Whether a request may leave, and be sent.
+
+    def hold(self, ask: Ask) -> Hold | None:
+        """Return the hold of a request whose turn has not come.
+
+        Not held are the request that is being sent, and those that will be dropped.
+        """
+        host = self._hosts.get(ask.host)
+        if host is None or (ask.on_wire and host.last is ask.head()):
+            return None
+        now, until = self._clock.monotonic(), host.next_to_send
+        if host.probe is not None and now >= host.until:
+            until = math.inf
+        if not ask.on_wire:
+            until = max(until, host.next_to_leave)
+        if until <= now:
+            return None
+        if host.refused:
+            given_up = host.given_up and now < host.until
+            is_dropped = not ask.on_wire and (given_up or ask.is_disallowed)
+            return None if is_dropped else Hold(IN_PAUSE, until)
+        # If robots.txt has expired, the former delay counts: it is looked up when that is over.
+        if _delay_of(ask) or (ask.entry is None and ask.origin in host.origins):
+            return Hold(IN_DELAY, until)
+        return None
+
+    def take(self, ask: Ask) -> None:
+        """Let the next request leave after the delay; in a pause, when this one is no probe."""
+        host, seconds = self._host_of(ask), 0.0
+        if host is None or (host.refused and ask.is_disallowed):
+            return
+        if _delay_of(ask):
+            # What the download slot keeps back should wait in the scheduler, too.
+            seconds = max(host.delay, delay_of_slot(self._crawler, ask.host))
+        if host.refused:
+            seconds = max(seconds, _CHECK_INTERVAL)
+        if seconds:
+            host.next_to_leave = self._clock.monotonic() + seconds
+
+    def undo_take(self, host: str) -> None:
+        found = self._hosts.get(host)
+        if found is not None:
+            found.next_to_leave = -math.inf
+            self._listener(host)
+
+    def sent(self, ask: Ask) -> float:
+        """Make the request the last of its host; return the seconds of its lease, 0 for none."""
+        host, wait = self._host_of(ask), _longest_wait(ask)
+        if host is None or not (host.refused or wait):
+            return 0.0
+        host.forget_last()
+        host.last = ask.head()
+        now = self._clock.monotonic()
+        host.next_to_send = now + wait
+        if wait:
+            written = wait - host.delay
+            due = now + written
+            host.timer = self._clock.call_later(written, self._correct_after_stall, host, due)
+        if not host.refused:
+            return wait
+        return max(wait, min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE))
+
+    def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
+        """Let the next request be sent when the lease of another worker ends; adopt its pause."""
+        host = self._hosts.get(ask.host)
+        is_last = host is not None and host.last is ask.head()
+        if host is not None and is_last:
+            host.forget_last()
+            # A lease that lasts longer is that of a probe, and ends with its response.
+            wait = min(left, _CHECK_INTERVAL if host.refused else _longest_wait(ask))
+            host.next_to_send = max(self._clock.monotonic() + wait, host.until)
+        if paused and self._backs_off:
+            self._adopt_pause(ask.host, left)
+        if is_last:
+            self._listener(ask.host)
+
+    def ended(
+        self, name: str, request: Request, sent_at: float, response: Response | None
+    ) -> tuple[float, float]:
+        """Note how a request ended; return for how long the host is to be left alone.
+
+        These are the seconds of the delay that are left, and those of a pause that begins or is
+        longer than before, else 0.
+        """
+        host, now, left = self._hosts.get(name), self._clock.monotonic(), 0.0
+        is_last = is_probe = False
+        if host is not None:
+            is_last = host.last is request
+            is_probe = is_last and host.refused
+            if is_last:
+                host.forget_last()
+                host.next_to_send = min(host.next_to_send, now + host.delay)
+            left = max(0.0, host.next_to_send - now)
+        pause = self._pause_after(name, request, sent_at, response, is_probe=is_probe)
+        if is_last:
+            self._listener(name)
+        return left, pause
+
+    def _host_of(self, ask: Ask) -> Host | None:
+        """Return the host of ``ask`` with its delay; it is added if it has one."""
+        host, delay = self._hosts.get(ask.host), _delay_of(ask)
+        if delay:
+            host = host or self._add(ask.host)
+            host.delay = delay
+            host.origins.add(ask.origin)
+        return host
+
+    def _add(self, name: str) -> Host:
+        if len(self._hosts) >= self._forget_at:
+            now = self._clock.monotonic()
+            for over in [each for each, host in self._hosts.items() if host.is_over(now)]:
+                del self._hosts[over]
+                self.refused.pop(over, None)
+            self._forget_at = max(_MAX_HOSTS, 2 * len(self._hosts))
+        host = self._hosts[name] = Host()
+        return host
+
+    def _correct_after_stall(self, host: Host, due: float) -> None:
+        """Let the delay count from now if the event loop was blocked at ``due``.
+
+        What was handed over before that may be written to the network only now.
+        """
+        now = self._clock.monotonic()
+        if host.last is not None and now - due > _LATE:
+            host.next_to_send = max(host.next_to_send, now + host.delay)
+
+    # Pauses.
+
+    def _pause_after(
+        self,
+        name: str,
+        request: Request,
+        sent_at: float,
+        response: Response | None,
+        *,
+        is_probe: bool,
+    ) -> float:
+        """Begin, extend or end the pause of a host; return its seconds if it begins or is longer.
+
+        A refusal is 429, or 503 with Retry-After; that of a request sent before the pause ended
+        only extends it, and its next retry doesn't count. A probe without a response of the site
+        counts as refused. Another response to a request sent after the pause ends it.
+        """
+        paused = self.refused.get(name)
+        if response is None or not _is_of_site(response, request):
+            if paused is None or not is_probe:
+                return 0.0
+            least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)
+            return self._pause_for(name, paused, max(self._next_pause(paused, None), least))
+        value = (response.headers.get("Retry-After") or b"").decode("latin-1")
+        asked = retry_after(value, self._clock.time())
+        # A 503 without Retry-After may concern this page only.
+        refuses = self._backs_off and (
+            response.status == _TOO_MANY_REQUESTS
+            or (response.status == _SERVICE_UNAVAILABLE and bool(asked))
+        )
+        is_under_way = paused is not None and sent_at < max(paused.paused_at, paused.until)
+        if not refuses:
+            if paused is not None and not is_under_way:
+                self._end_pause(name, paused)
+            return 0.0
+        if paused is None or not is_under_way:
+            host = self._hosts.get(name) or self._add(name)
+            seconds = self._next_pause(host, asked)
+            self._report_pause(request, response.status, seconds)
+            return self._pause_for(name, host, seconds)
+        # A request that no queue holds would otherwise be retried for ever.
+        if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
+            request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
+            request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
+        seconds = min(asked or 0.0, self._max)
+        longer = self._clock.monotonic() + seconds - paused.until
+        if not seconds or longer <= 0:
+            return 0.0
+        # After refusals that arrive together, the pause ends at nearly the same time. This is
+        # announced only once.
+        if longer > _CHECK_INTERVAL:
+            self._report_pause(request, response.status, seconds)
+        return self._pause_for(name, paused, seconds)
+
+    def _next_pause(self, host: Host, asked: float | None) -> float:
+        """Return the seconds of a pause: ``asked``, or else twice the last one, with jitter.
+
+        They are at most REP_BACK_OFF_MAX. Without ``asked``, the next pause is twice as long again.
+        """
+        if not asked:
+            host.last_pause = min(2 * host.last_pause or _FIRST_PAUSE, self._max)
+            asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311
+        return min(asked, self._max)
+
+    def _pause_for(self, name: str, host: Host, seconds: float) -> float:
+        """Let a pause, without a probe, end in ``seconds``; return these, and call the listener.
+
+        Warn and give the host up if that is later than REP_DEFER_TIMEOUT after its first refusal.
+        """
+        now = self._clock.monotonic()
+        if not host.refused:
+            host.refused, host.since, host.until = True, now, now
+            self.refused[name] = host
+        if now >= host.until:
+            host.paused_at = now
+        if now > host.until + self._timeout:  # else a request may have waited since then
+            host.since, host.given_up = now, False
+        host.forget_last()
+        host.until, host.next_to_leave = now + seconds, -math.inf
+        host.next_to_send = max(host.next_to_send, host.until)
+        if not host.given_up and host.until > host.since + self._timeout + _CHECK_INTERVAL:
+            host.given_up = True
+            self._logger.warning(
+                "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
+                "its requests are dropped until then",
+                ascii(name)[1:-1],
+            )
+        self._listener(name)
+        return seconds
+
+    def _end_pause(self, name: str, host: Host) -> None:
+        host.refused = host.given_up = False
+        host.last_pause, host.until, host.next_to_leave = 0.0, -math.inf, -math.inf
+        del self.refused[name]
+        self._leases.answered(name)
+        self._listener(name)
+
+    def _adopt_pause(self, name: str, left: float) -> None:
+        """Let the pause of a host end in ``left`` seconds, unless it ends later already."""
+        host = self._hosts.get(name) or self._add(name)
+        until = host.until if host.refused else -math.inf
+        if self._clock.monotonic() + left > until + _CLOCK_SLACK:
+            self._pause_for(name, host, left)
+
+    def is_dropping(self, name: str) -> bool:
+        """Return whether requests to a host are dropped now, as it refuses for too long."""
+        host = self.refused.get(name)
+        return host is not None and host.given_up and self._clock.monotonic() < host.until
+
+    def _report_pause(self, request: Request, status: int, seconds: float) -> None:
+        """Count and log a pause, at INFO only the first of a host, and send its signal."""
+        origin = origin_of_request(request)
+        stats.count(self._crawler, stats.BACK_OFF)
+        self._logger.log(
+            logging.INFO if self._logged.add_if_new(origin.host) else logging.DEBUG,
+            "%s answered %d: no requests for %.3g s",
+            ascii(origin.host)[1:-1],
+            status,
+            seconds,
+        )
+        self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
+
+    # Pauses that other workers have begun.
+
+    def read_pauses(self) -> Awaitable[None] | None:
+        """Begin to read the pauses in the store, unless they were read just now.
+
+        Return None, or what a request awaits before it is sent. That raises no error of the store.
+        """
+        if not self._backs_off:
+            return None
+        now = self._clock.monotonic()
+        if now - self._read_at < _READ_INTERVAL:
+            return None
+        if self._readers is None:
+            self._readers = []
+            self._leases.background.start(self._read())  # without asyncio, it may end at once
+        if self._readers is None or now - self._read_at < self._read_age_max:
+            return None
+        read: Promise[None] = Promise()
+        self._readers.append(read)
+        return read
+
+    async def _read(self) -> None:
+        """Adopt the pauses in the store; end those that others ended; add hosts to be probed."""
+        began = self._clock.monotonic()
+        try:
+            pauses = await self._leases.pauses_left()
+            for name, host in self.refused.items():
+                if name not in pauses and host.until <= began:
+                    host.until = -math.inf  # another worker got an answer
+            for name, left in pauses.items():
+                if left > _CLOCK_SLACK:
+                    self._adopt_pause(name, left)
+                elif name not in self.refused:
+                    self._pause_for(name, self._hosts.get(name) or self._add(name), 0.0)
+        finally:
+            self._read_at = self._clock.monotonic()
+            self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))
+            readers, self._readers = self._readers or [], None
+            for read in readers:
+                read.set_result(None)
+
+
+def _delay_of(ask: Ask) -> float:
+    delay: float = ask.terms.get(DELAY, 0.0)
+    return delay
+
+
+def _longest_wait(ask: Ask) -> float:
+    """Return the seconds until the next may be sent if this one gets no response; 0: no delay."""
+    delay = _delay_of(ask)
+    return max(delay, _LATEST) + delay if delay else 0.0
+
+
+def _is_of_site(response: Response, request: Request) -> bool:
+    """Return whether the site answered over HTTP, not a proxy. Only 429 and 503 are examined."""
+    if urlparse_cached(request).scheme not in {"http", "https"}:
+        return False
+    if response.status not in REFUSALS:
+        return True
+    return not intermediary_error(response, proxied=bool(request.meta.get("proxy")))
