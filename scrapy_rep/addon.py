@@ -1,7 +1,9 @@
 """The add-on, which enables all components of scrapy-rep."""
 
+from __future__ import annotations
+
 from math import inf, nextafter
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
@@ -17,10 +19,15 @@ from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.report.extension import RobotsReport
+from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
+from scrapy_rep.scheduler.request_file import RequestFile
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 logger: Final = LimitedLogger(__name__)
 
@@ -40,11 +47,20 @@ spider middlewares have passed on."""
 class Addon:
     """The add-on that enables scrapy-rep: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the add-on of a crawl."""
+        return cls(crawler)
+
     def update_settings(self, settings: BaseSettings) -> None:
         """Enable all components in place of Scrapy's built-in middleware, and ROBOTSTXT_OBEY.
 
         The queue is not enabled if CONCURRENT_REQUESTS_PER_IP is set. Settings of the user are
-        kept. Raises SettingsError if robots.txt is obeyed and a setting has an invalid value.
+        kept. Raises SettingsError if robots.txt is obeyed and a setting has an invalid value, or if
+        the requests in JOBDIR can't be used.
         """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
@@ -84,6 +100,9 @@ class Addon:
                     "robots.txt is not obeyed, because DOWNLOADER_MIDDLEWARES disables "
                     "RobotsTxtMiddleware"
                 )
+        queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
+        if self._crawler is not None and queue is RobotsAwarePriorityQueue:
+            RequestFile.open_early(self._crawler)
 
 
 def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it

@@ -28,8 +28,9 @@ from scrapy.utils.request import request_from_dict
 from scrapy_rep import stats
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.scheduler.holding_queue import log_queue_error
+from scrapy_rep.scheduler.jobdir import STATE
 from scrapy_rep.scheduler.lanes import Lane, Lanes, Rank
-from scrapy_rep.scheduler.request_file import LEAST, STATE, LaneName, LaneSize, RequestFile
+from scrapy_rep.scheduler.request_file import LEAST, LaneName, LaneSize, RequestFile
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, without_credentials
@@ -73,7 +74,7 @@ class LanesOnDisk(Lanes):
         super().__init__(crawler)
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._file = RequestFile(crawler, folder, state)
+        self._file = RequestFile.of(crawler, folder, state)
         self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)
         self._activate = activate
         self._may_load = may_load

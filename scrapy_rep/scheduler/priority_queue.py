@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from scrapy import Request, squeues
 from scrapy.crawler import Crawler
-from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol
+from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
@@ -30,6 +30,7 @@ from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_queue_error
+from scrapy_rep.scheduler.jobdir import other_queue
 from scrapy_rep.scheduler.lanes import Lane, Lanes, Slot
 from scrapy_rep.scheduler.lanes_on_disk import RETRY_DELAYS, LanesOnDisk, UnreadableError
 from scrapy_rep.utils import download_slots, scrapy_internals
@@ -78,20 +79,24 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         key: str,
         *args: Any,
         **kwargs: Any,
-    ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue:
+    ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue | ScrapyPriorityQueue:
         """Return the queue; if the crawl can't use it, Scrapy's DownloaderAwarePriorityQueue.
 
-        Raises SettingsError if JOBDIR can't be used, and ValueError, as Scrapy's queue does, if
+        If Scrapy's queue has begun the crawl in JOBDIR, it goes on with that queue. Raises
+        SettingsError if JOBDIR can't be used, and ValueError, as Scrapy's queue does, if
         CONCURRENT_REQUESTS_PER_IP is set.
         """
         why = _describe_misfit(crawler, downstream_queue_cls, kwargs.get("start_queue_cls"))
+        theirs = other_queue(crawler.settings)
+        if theirs is not None:
+            why = f"JOBDIR has requests of Scrapy's {theirs.__name__}"
         if why is None:
             return cls(crawler, downstream_queue_cls, key, *args, **kwargs)
         if not key:  # the queue in memory, built first, has logged it already
             LimitedLogger(__name__, crawler).warning(
                 "%s: Scrapy's own priority queue is used, which does not hold requests back", why
             )
-        return DownloaderAwarePriorityQueue.from_crawler(
+        return (theirs or DownloaderAwarePriorityQueue).from_crawler(
             crawler, downstream_queue_cls, key, *args, **kwargs
         )
 

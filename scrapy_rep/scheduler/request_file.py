@@ -9,7 +9,6 @@ crawl.
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
 from collections import Counter
@@ -24,8 +23,10 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.scheduler.jobdir import folder_of, other_queue, read_state, write_state
 from scrapy_rep.scheduler.lanes import Rank
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.per_crawl import add_part, get_part, remove_part
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     DamagedFileError,
@@ -34,19 +35,13 @@ from scrapy_rep.utils.sqlite import (
     ForeignFileError,
     LockedFileError,
     OtherVersionError,
+    file_errors,
     identity_of,
     open_file,
     transaction,
 )
 
 _NAME: Final = "requests.sqlite"
-STATE: Final[list[str | int]] = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
-"""What Scrapy's scheduler stores as the state of the queue, in JOBDIR. Scrapy's queues reject it.
-
-DownloaderAwarePriorityQueue accepts no list, and ScrapyPriorityQueue only a list of numbers.
-"""
-_STATE_NAME: Final = "active.json"
-"""The file from which Scrapy's scheduler reads this state."""
 _SCHEMA: Final = (
     """CREATE TABLE requests
        (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
@@ -56,6 +51,9 @@ _SCHEMA: Final = (
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
 )
+_COLUMNS: Final = [
+    *("number", "slot", "origin", "priority", "start", "position", "unreadable", "request")
+]
 FORMAT: Final = FileFormat(0x52455002, 3, _SCHEMA)
 _ADVICE: Final = {
     LockedFileError: "Another crawl is using this JOBDIR",
@@ -126,22 +124,47 @@ class RequestFile:
     unreadable; the mark is in the file, and is removed when it is opened again.
     """
 
+    @classmethod
+    def open_early(cls, crawler: Crawler) -> None:
+        """Open the file of an earlier crawl in JOBDIR, if there is one, before the spider opens.
+
+        Raises SettingsError if it can't be used.
+        """
+        folder = folder_of(crawler.settings)
+        if folder is None or other_queue(crawler.settings) is not None:
+            return
+        state = read_state(folder)
+        if state or (folder / _NAME).exists():
+            add_part(crawler, cls(crawler, str(folder), state))
+
+    @classmethod
+    def of(cls, crawler: Crawler, folder: str, state: Any) -> RequestFile:
+        """Return the file that was opened early, or open it."""
+        found = get_part(crawler, cls)
+        remove_part(crawler, cls)
+        return found or cls(crawler, folder, state)
+
     def __init__(self, crawler: Crawler, folder: str, state: Any) -> None:
         """``state`` is what Scrapy's scheduler has read from ``folder``.
 
-        Raises SettingsError if the file can't be used, or if another queue has written the state.
+        Raises SettingsError if the file can't be used.
         """
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._folder = Path(folder)
         self._path = self._folder / _NAME
-        _reject_state_of_another_queue(folder, state)
         try:
-            self._connection = open_file(self._path, FORMAT, exclusive=True, prepare=self._prepare)
+            with file_errors():
+                if state and not (self._path.exists() and self._path.stat().st_size):
+                    raise DamagedFileError("empty, though JOBDIR has requests")
+                self._connection = open_file(
+                    self._path, FORMAT, exclusive=True, prepare=self._prepare
+                )
+                write_state(self._folder)
         except FileError as error:
             raise SettingsError(
                 f"{self._path} is {error}, and is not changed. {_ADVICE[type(error)]}"
-            ) from error
+            ) from None
         # Damaged text must not raise an error. It is read as other text, which names no lane.
         self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._run = self._connection.execute
@@ -158,7 +181,10 @@ class RequestFile:
         self._has_write_failed = False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Count the requests of lanes, store or read the spider's name, and write ``STATE``."""
+        """Check the columns, count the requests of lanes, and store or read the spider's name."""
+        columns = connection.execute("SELECT name FROM pragma_table_info('requests')").fetchall()
+        if [name for (name,) in columns] != _COLUMNS:
+            raise DamagedFileError("damaged (its table has other columns)")
         for statement in _AT_OPENING:
             connection.execute(statement)
         spider = self._crawler.spider
@@ -178,10 +204,6 @@ class RequestFile:
         """The number of the newest row."""
         size = connection.execute("SELECT total(size) FROM lanes").fetchone()[0]
         self.requests_at_opening: int = int(size)
-        # From now on Scrapy's queues reject the folder, even if the crawl is killed.
-        new = self._folder / f"{_STATE_NAME}.new"
-        new.write_text(json.dumps(STATE), encoding="utf-8")
-        new.replace(self._folder / _STATE_NAME)
 
     # Rows are read and written.
 
@@ -324,15 +346,3 @@ class RequestFile:
                     )
                 return bool(is_any)
             return True
-
-
-def _reject_state_of_another_queue(folder: str, state: Any) -> None:
-    """Raise SettingsError if ``state``, which may be empty, is not that of this queue."""
-    if not state or state == STATE:
-        return
-    theirs = "DownloaderAwarePriorityQueue" if isinstance(state, dict) else "ScrapyPriorityQueue"
-    raise SettingsError(
-        f"{folder} has the requests of another priority queue, and is not changed. Finish that "
-        f"crawl with SCHEDULER_PRIORITY_QUEUE = 'scrapy.pqueues.{theirs}', or set JOBDIR to a new "
-        "directory"
-    )

@@ -479,12 +479,6 @@ def test_a_file_that_is_damaged_or_none_of_ours_is_refused_and_stays(tmp_path, c
         refused(tmp_path, f"^{file_of(tmp_path)} is {says}")
 
 
-@pytest.mark.parametrize("state", [{"a.example": [0]}, [0, 1]])
-def test_what_another_queue_has_left_is_refused_and_stays(tmp_path, state):
-    (tmp_path / "active.json").write_text(json.dumps(state))
-    refused(tmp_path, "another priority queue, and is not changed", state=state)
-
-
 def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
     run_sql(tmp_path, "CREATE TABLE theirs (x)")
     refused(tmp_path, FOREIGN)
