@@ -89,6 +89,7 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value)
     assert name in message
 
 
+HOME = Path.home()
 STORES = "'memory://', 'sqlite:///PATH', 'redis://HOST', ..."
 REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a database"
 
@@ -101,6 +102,10 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_STORE", "sqlite://x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
         ("REP_STORE", "sqlite3:///x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
         ("REP_STORE", "sqlite:///", "'sqlite:///PATH'"),
+        ("REP_STORE", "sqlite:///:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
+        ("REP_STORE", "sqlite://:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
+        ("REP_STORE", "sqlite:///~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
+        ("REP_STORE", "sqlite:////~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
         ("REP_STORE", "memory", "'memory://'; did you mean 'memory://'?"),
         ("REP_STORE", "redis://host/abc", REDIS),
         ("REP_STORE", "redis:host", f"{REDIS}; did you mean 'redis://host'?"),

@@ -21,6 +21,7 @@ from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.setting_readers import NotTakenError, closest
 
+_IN_MEMORY: Final = ":memory:"
 _is_database: Final = re.compile(r"/?[0-9]*").fullmatch
 _is_host_and_port: Final = re.compile(r"[\w.-]+:[0-9]+(?:/[0-9]*)?").fullmatch
 _is_file: Final = re.compile(r"(?:.*/)?[\w -]+\.\w+").fullmatch
@@ -100,9 +101,7 @@ def check_uri(uri: str) -> None:
         takes = f"{_SCHEMES[name].form!r}{_SCHEMES[name].remark}"
         meant = f"{name}://{rest.lstrip('/')}"
         if name == "sqlite":
-            # A single slash begins an absolute path, two those of another kind of URI.
-            slash = "/" if rest.startswith("/") and not rest.startswith("//") else ""
-            meant = f"sqlite:///{slash}{rest.lstrip('/')}"
+            meant = _meant_file(rest)
     elif _is_host_and_port(uri):
         meant = f"redis://{uri}"
     elif not colon and _is_file(uri):
@@ -153,7 +152,24 @@ def _file_of(uri: str) -> Path:
 
 def _has_file(uri: str) -> bool:
     rest = uri.partition("://")[2]
-    return rest.startswith("/") and rest.strip("/") != "" and not rest.endswith("/")
+    path = rest.lstrip("/")
+    # In SQLAlchemy, ":memory:" is a database in memory; in a shell, "~" is the home directory.
+    if path == _IN_MEMORY or path.startswith("~"):
+        return False
+    return rest.startswith("/") and path != "" and not path.endswith("/")
+
+
+def _meant_file(rest: str) -> str:
+    """Return the URI that may be meant by ``sqlite:`` with ``rest``, which is not valid."""
+    path = rest.lstrip("/")
+    if path == _IN_MEMORY:
+        return "memory://"
+    if path.startswith("~"):
+        with suppress(RuntimeError):  # there is no such user
+            return f"sqlite:///{Path(path).expanduser()}"
+    # A single slash begins an absolute path, two those of another kind of URI.
+    slash = "/" if rest.startswith("/") and not rest.startswith("//") else ""
+    return f"sqlite:///{slash}{path}"
 
 
 def _has_host(uri: str) -> bool:
