@@ -8,9 +8,6 @@ from collections.abc import Mapping
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.protocol.origin import ROBOTSTXT
-from scrapy_rep.protocol.usage.statement import TDMREP_JSON, Statement
-from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, short, utc_time_text, without_credentials
@@ -53,7 +50,7 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
         self.results: dict[str, str] = dict(results)
 
     def __str__(self) -> str:
-        return f"Forbidden by {describe_usage(self.verdict, self.usage, self.results)}"
+        return f"Forbidden by {describe_usage(self.verdict, self.results)}"
 
 
 class CrawlClosingError(Exception):
@@ -82,20 +79,10 @@ def describe(verdict: Verdict) -> str:
     return words if where is None else f"{words} ({where})"
 
 
-def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
+def describe_usage(verdict: Verdict, results: Mapping[str, str]) -> str:
     """Return a verdict by usage preferences as text: the file with them, and the results."""
-    where, _, in_words = usage_decision_of(verdict, usage, results)
-    return f"usage preferences in {where}: {in_words}"
-
-
-def usage_decision_of(
-    verdict: Verdict, usage: Usage, results: Mapping[str, str]
-) -> tuple[str, Statement | None, str]:
-    """Return the deciding file, its statement that disallows or None, and the results as text."""
-    where, statement = verdict.robotstxt_url or "robots.txt", usage.first_disallowing(results)
-    if statement is not None and statement.place == TDMREP_JSON:
-        where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
-    return where, statement, describe_results(results)
+    where = verdict.robotstxt_url or "robots.txt"
+    return f"usage preferences in {where}: {describe_results(results)}"
 
 
 def describe_results(results: Mapping[str, str]) -> str:

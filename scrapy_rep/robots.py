@@ -99,8 +99,7 @@ class Robots:
     async def usage(self, page: str | Request) -> Usage:
         """Return the usage preferences in robots.txt for ``page``, from REP_USAGE_SOURCES.
 
-        The crawl need not declare purposes. If it does, and ``tdmrep`` is a source, the statements
-        of tdmrep.json are included. The files are fetched if necessary. Of a page that a rule
+        The crawl need not declare purposes. The file is fetched if necessary. Of a page that a rule
         disallows only licenses are returned; nothing if an override decides, or no rules are known.
         """
         _, decision = await self.decide(page)

@@ -43,8 +43,6 @@ robotstxt_usage: Final = object()
 robotstxt_refused: Final = object()
 """``(request, origin, cause)``: a site refused a request that its robots.txt allows. ``cause`` is
 the status of the response, with the headers that say why, as text."""
-robotstxt_tdmrep: Final = object()
-"""``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
 
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` with the verdict, as plain values."""
@@ -94,11 +92,7 @@ class Announcer:
         in the store, and nothing was fetched. ``robotstxt_changed`` is sent only if both files are
         known, also as missing, and differ.
         """
-        what = {"origin": record.file.origin, "request": request}
-        if not record.file.is_robotstxt:
-            source = "store" if record is previous else "fetch"
-            self.send(robotstxt_tdmrep, record=record, source=source, **what)
-            return
+        what = {"origin": record.origin, "request": request}
         if record is previous:
             self.send(robotstxt_loaded, record=record, **what)
             return

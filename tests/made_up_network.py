@@ -7,9 +7,7 @@ from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.cache.records import Records
 from scrapy_rep.protocol.fetch_policy import Policy
-from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
 from tests.waiting import settle
@@ -53,10 +51,9 @@ class Network:
     async def parsed(self, robots, page):
         """Do nothing with a robots.txt that was parsed."""
 
-    async def fetch(self, file, page):
-        origin = file.origin
+    async def fetch(self, origin, page):
         assert origin not in self.under_way
-        self.fetched.append(file)
+        self.fetched.append(origin)
         self.pages.append(page)
         if origin in self.outcomes:
             return self.outcomes[origin]
@@ -85,4 +82,4 @@ class Network:
 
 def record_of(origin, outcome):
     """The record after the first fetch."""
-    return POLICY.record_after(None, SiteFile(origin, ROBOTSTXT), outcome, jitter=0.0)
+    return POLICY.record_after(None, origin, outcome, jitter=0.0)

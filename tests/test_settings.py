@@ -118,7 +118,7 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_PURPOSES", "ai-train", "a list of ...; did you mean 'ai-training'?"),
         ("REP_PURPOSES", "tdm,AI-Input", "a list of ...; did you mean 'ai-input'?"),
         ("REP_PURPOSES", "seo", "a list of 'search', 'ai-input', 'ai-training', 'tdm'"),
-        ("REP_USAGE_SOURCES", ["tdm"], "a list of ...; did you mean 'tdmrep'?"),
+        ("REP_USAGE_SOURCES", ["tag"], "a list of ...; did you mean 'tags'?"),
         ("REP_USAGE_ACTION", "drop_items", "...; did you mean 'drop-items'?"),
         ("REP_EVIDENCE", "evidence", "a path that ends in .jsonl or .jsonl.gz"),
     ],

@@ -89,7 +89,6 @@ class Admission:
         cache.terms_in = self._terms_in
         self.paused_hosts: Mapping[str, object] = self.hosts.refused
         """The hosts that have a pause, or had one and were not asked since then."""
-        self._reads_tdmrep = decider.usage_judge.reads_tdmrep
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
         self.asks_for_all: bool = any(reason.for_all for reason in reasons)
@@ -146,7 +145,6 @@ class Admission:
             or (entry.has_terms and self.keeps_terms)
             or entry.is_unreachable
             or self.lookups.results
-            or self._reads_tdmrep
         )
 
     def terms(self, decision: Decision) -> dict[str, Any] | None:

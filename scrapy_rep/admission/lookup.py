@@ -77,15 +77,13 @@ class Lookups(HoldReason):
         return not self._pending and self._cache.limit.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return that the robots.txt of ``ask``, or its tdmrep.json, must be looked up first.
+        """Return that the robots.txt of ``ask`` must be looked up first.
 
         If the last lookup has failed, the request may leave: the middleware repeats the lookup, and
         handles the error. A request that is about to be sent has been decided on, and that holds
         although robots.txt may have expired since.
         """
-        if ask.on_wire or ask.origin in self.results:
-            return None
-        if ask.entry is not None and not self._decider.lacks_tdmrep(ask.origin, ask.head):
+        if ask.on_wire or ask.origin in self.results or ask.entry is not None:
             return None
         return Hold(self, math.inf)
 
@@ -152,9 +150,7 @@ class Lookups(HoldReason):
             return
         if entry is None:
             self._log_and_keep_error(origin, error)
-        elif self._cache.known_entry(origin) is None or self._decider.lacks_tdmrep(
-            origin, lambda: request
-        ):
+        elif self._cache.known_entry(origin) is None:
             self.results[origin] = entry
         self._ended(origin)
         self.begin()

@@ -14,7 +14,7 @@ from scrapy import Request
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.entry import Entry, TdmEntry
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.joined_lookups import Done, JoinedLookups
 from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
 from scrapy_rep.cache.records import Records
@@ -23,8 +23,6 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH, TdmRules
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
@@ -34,8 +32,6 @@ Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
 REP_MEMORY_MAX_BYTES."""
-_TDMREP_DISALLOWED: Final = TdmRules.unread(f"robots.txt disallows {TDMREP_PATH}")
-_NO_TDMREP: Final = TdmRules(b"[]")
 
 
 class Census(NamedTuple):
@@ -89,7 +85,6 @@ class Cache:
         self.terms_in: Callable[[RobotsTxt, Tokens], Mapping[str, Any]] = lambda *_: {}
         """Returns what a robots.txt asks of crawlers beside its rules, such as a delay. The
         admission sets it, for all crawls of the process to the same."""
-        self._tdmrep: BoundedCache[Origin, TdmEntry] = BoundedCache(max_bytes=entries.max_bytes)
         self._parsed = parsed
         self._time = records.clock.time
         self._began = self._time()
@@ -98,10 +93,6 @@ class Cache:
         self.limit: LookupLimit = records.limit
         self._lookups: JoinedLookups[_LookupResult] = JoinedLookups(
             self._look_up, self._store_and_send_parsed, records.limit
-        )
-        # A page that needs no tdmrep.json must not wait for it.
-        self.tdm_lookups: JoinedLookups[TdmRules] = JoinedLookups(
-            self._look_up_tdmrep, self._store_tdmrep, records.limit
         )
 
     @property
@@ -123,28 +114,6 @@ class Cache:
             if own is not None and own.is_valid(now):
                 return own
         return entry if entry is not None and entry.is_valid(now) else None
-
-    def known_tdm_rules(
-        self, origin: Origin | None, entry: Entry, tokens: Tokens
-    ) -> TdmRules | None:
-        """Return the rules in the tdmrep.json of ``origin``; None if a lookup is necessary.
-
-        ``entry`` has the rules in the robots.txt of ``origin``. If these disallow tdmrep.json, the
-        file is not fetched, and what it reserves is unknown. It is also unknown, until the next
-        try, if the file is unreachable. ``entry`` keeps the validity of the tdmrep.json. An ``ftp``
-        origin, or None for a URL without one, has no tdmrep.json.
-        """
-        if origin is None or origin.scheme == "ftp":
-            return _NO_TDMREP
-        verdict = entry.verdict(TDMREP_PATH, tokens)
-        if verdict is not None and not verdict.allowed:
-            return _TDMREP_DISALLOWED
-        entry.tdmrep = found = self.known_tdmrep(origin)
-        return None if found is None else found.rules
-
-    def known_tdmrep(self, origin: Origin) -> TdmEntry | None:
-        found = self._tdmrep.get(origin)
-        return found if found is not None and found.is_valid(self._time()) else None
 
     def has_failed_on_route(self, origin: Origin) -> bool:
         """Return whether the last fetch failed on the route, or led to a disallowed URL."""
@@ -182,7 +151,7 @@ class Cache:
 
     async def record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
-        return await self._records.stored(SiteFile(origin))
+        return await self._records.stored(origin)
 
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
@@ -214,12 +183,10 @@ class Cache:
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self._lookups.close()
-        self.tdm_lookups.close()
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
         await self._lookups.finish()
-        await self.tdm_lookups.finish()
         await self._records.finish()
 
     async def _look_up(
@@ -231,7 +198,7 @@ class Cache:
         """
         try:
             asked = self._time()
-            record = await self._records.find(SiteFile(origin), page, permit)
+            record = await self._records.find(origin, page, permit)
             known, fetched = self.known_entry(origin), record.last.evidence.at
             if known is None and self._entries.evicted and self._began <= fetched < asked:
                 self._count_memory_miss()
@@ -245,18 +212,6 @@ class Cache:
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         is_new = robots is not None and record.copy is record.last and not is_known
         return _LookupResult(entry, robots, is_new)
-
-    async def _look_up_tdmrep(
-        self, origin: Origin, _: Tokens, page: Request, permit: Permit | None
-    ) -> TdmRules:
-        """Put the tdmrep.json of ``origin`` in memory; return its rules. Errors are raised."""
-        record = await self._records.find(SiteFile(origin, TDMREP_PATH), page, permit)
-        entry = TdmEntry(record, self._policy.access(record, self._time()))
-        self._tdmrep.put(origin, entry, entry.rules.nbytes)
-        return entry.rules
-
-    async def _store_tdmrep(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
-        await self._records.store_fetched(SiteFile(origin, TDMREP_PATH))
 
     def _count_memory_miss(self) -> None:
         """Count a lookup of an origin whose entry was evicted; the thousandth is logged."""
@@ -276,7 +231,7 @@ class Cache:
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
         """Store the record, if it was fetched; then send the signal, if its robots.txt is new."""
-        await self._records.store_fetched(SiteFile(origin))
+        await self._records.store_fetched(origin)
         # The signal is sent only now, when no request waits for the lookup: a handler of the signal
         # may itself wait for requests to this origin.
         if found is not None and found.robots is not None and found.is_new:

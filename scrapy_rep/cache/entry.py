@@ -10,7 +10,6 @@ the product tokens that were needed so far. Rules for other tokens are added whe
 import math
 from collections.abc import Mapping
 from hashlib import sha256
-from http import HTTPStatus
 from typing import Any, Final
 
 from scrapy_rep.protocol import limits
@@ -19,12 +18,9 @@ from scrapy_rep.protocol.lexer import is_robotstxt
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
-from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
-from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
-from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdict
 
@@ -38,68 +34,34 @@ _MAX_TOKEN_LISTS: Final = 128
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
-class Validity:
-    """Base class: from ``start`` to ``end``, in seconds since the epoch, a file is valid.
+class Entry:
+    """The rules of an origin; or the one verdict on all of its pages, if no rules are valid.
 
-    For its first page, it is valid for at least ten minutes.
+    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page at least
+    ten minutes.
     """
-
-    __slots__ = ("end", "start", "unused")
-
-    def __init__(self, access: Access, *, unused: bool) -> None:
-        self.start: float = access.start
-        self.end: float = access.end
-        self.unused: bool = unused
-        """Whether no page was decided by the file yet."""
-
-    def is_valid(self, now: float) -> bool:
-        """Return whether the file is valid at ``now``, for any page or only for its first."""
-        end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
-        return self.start <= now < end
-
-
-class TdmEntry(Validity):
-    """The rules of a tdmrep.json, or of its last copy: none after 404 or 410, else unknown."""
-
-    __slots__ = ("rules",)
-
-    def __init__(self, record: Record, access: Access) -> None:
-        super().__init__(access, unused=True)
-        evidence = record.last.evidence
-        self.rules: TdmRules
-        if access.copy is not None:
-            self.rules = TdmRules(access.copy.body)
-        elif (
-            isinstance(record.last, Unavailable)
-            and evidence.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
-            and evidence.error is None
-        ):
-            self.rules = TdmRules(b"[]")
-        else:
-            self.rules = TdmRules.unread(evidence.summary)
-
-
-class Entry(Validity):
-    """The rules of an origin; or the one verdict on all of its pages, if no rules are valid."""
 
     __slots__ = (
         "_rules",
         "_terms",
         "_usage",
         "_verdict",
+        "end",
         "fetched",
         "fingerprint",
         "has_terms",
         "is_known",
         "sha256",
-        "tdmrep",
+        "start",
+        "unused",
     )
 
     def __init__(self, access: Access) -> None:
+        self.start: float = access.start
+        self.end: float = access.end
         # If no page may be fetched, only another try can change that.
-        super().__init__(access, unused=access.pages is not AllowedPages.NONE)
-        self.tdmrep: Validity | None = None
-        """The validity of the tdmrep.json with which the last page was decided, if there is one."""
+        self.unused: bool = access.pages is not AllowedPages.NONE
+        """Whether no page was decided by the entry yet."""
         self.is_known: bool = access.is_absent or (
             access.copy is not None and is_robotstxt(access.copy.body)
         )
@@ -127,8 +89,11 @@ class Entry(Validity):
     def mark_used(self) -> None:
         """Note that a page was decided by the entry, which is about to be sent."""
         self.unused = False
-        if self.tdmrep is not None:
-            self.tdmrep.unused = False
+
+    def is_valid(self, now: float) -> bool:
+        """Return whether the entry is valid at ``now``, for any page or only for its first."""
+        end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
+        return self.start <= now < end
 
     def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from an ``Access`` that is equal to ``access``."""

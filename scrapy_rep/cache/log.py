@@ -5,21 +5,24 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.protocol.fetch_policy import Access, AllowedPages, Policy
+from scrapy_rep.protocol.fetch_policy import AllowedPages, Policy
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, utc_time_text
 
-_DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s"
-_STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s"
+_DOWN: Final = "robots.txt of %s is unreachable: %s; %s, next try in %.1f s"
+_STILL_DOWN: Final = "robots.txt of %s is still unreachable, since %s: %s; %s, next try in %.1f s"
 _KNOWN_DOWN: Final = (
-    "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s"
+    "robots.txt of %s has been unreachable since %s, known from an earlier try: %s; %s, next try "
+    "at %s"
 )
-_BACK: Final = "%s is reachable again, after being unreachable since %s: %s"
-_REFUSED: Final = "%s was refused: %s; that means no rules, so all its pages are allowed"
+_BACK: Final = "robots.txt of %s is reachable again, after being unreachable since %s: %s"
+_REFUSED: Final = (
+    "robots.txt of %s was refused: %s; that means no rules, so all its pages are allowed"
+)
 _MEANWHILE: Final = {
     AllowedPages.NONE: "its pages are disallowed",
     AllowedPages.BY_RULES: "its last copy is used",
@@ -36,9 +39,8 @@ class LookupLog:
         self._policy = policy
         self._began = began
         self._logger = LimitedLogger(__name__, crawler)
-        self._down: BoundedCache[SiteFile, float] = BoundedCache(max_entries=MAX_ENTRIES)
-        """Files that were logged as unreachable, with the times since which they have been
-        unreachable."""
+        self._down: BoundedCache[Origin, float] = BoundedCache(max_entries=MAX_ENTRIES)
+        """Origins that were logged as unreachable, and since when they are."""
 
     def log_fetched(self, record: Record, previous: Record | None, now: float) -> None:
         """Log how a fetch ended; not of an unreachable file that isn't tried again.
@@ -48,13 +50,13 @@ class LookupLog:
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since):
-                self._logger.debug("%s: %s", record.file, _result_of(record))
+                self._logger.debug("robots.txt of %s: %s", record.origin, _result_of(record))
             self._log_refused(record)
             return
         if record.next_try is None:
             return
         evidence = record.last.evidence
-        effect = _effect_of(record, self._policy.access(record, now))
+        effect = _MEANWHILE[self._policy.access(record, now).pages]
         what = evidence.summary, effect, record.next_try - evidence.at
         # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
@@ -62,7 +64,7 @@ class LookupLog:
                 logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
             )
         else:
-            is_known = previous.last.evidence.at >= self._began or record.file in self._down
+            is_known = previous.last.evidence.at >= self._began or record.origin in self._down
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
@@ -80,46 +82,40 @@ class LookupLog:
                 self._log_reachable_again(record, None)
             return
         self._log_unreachable(
-            logging.DEBUG if record.file in self._down else logging.INFO,
+            logging.DEBUG if record.origin in self._down else logging.INFO,
             _KNOWN_DOWN,
             record,
             utc_time_text(access.outage.since),
             access.outage.cause,
-            _effect_of(record, access),
+            _MEANWHILE[access.pages],
             utc_time_text(access.outage.next_try),
         )
 
     def _log_refused(self, record: Record) -> None:
         last = record.last
-        if isinstance(last, Unavailable) and last.is_refused and record.file.is_robotstxt:
-            self._logger.info(_REFUSED, record.file, last.evidence.summary)
+        if isinstance(last, Unavailable) and last.is_refused:
+            self._logger.info(_REFUSED, record.origin, last.evidence.summary)
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
         """Log that the file is reachable again, if it was unreachable; return whether it was.
 
         ``since`` is when it became so, if that was not logged in this crawl.
         """
-        since = self._down.get(record.file) or since
+        since = self._down.get(record.origin) or since
         if since is None:
             return False
-        self._down.discard(record.file)
-        self._logger.info(_BACK, record.file, utc_time_text(since), _result_of(record))
+        self._down.discard(record.origin)
+        self._logger.info(_BACK, record.origin, utc_time_text(since), _result_of(record))
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
         """Log ``line``; above DEBUG, the file is also remembered as unreachable."""
-        self._logger.log(level, line, record.file, *what)
+        self._logger.log(level, line, record.origin, *what)
         if level > logging.DEBUG and record.unreachable_since is not None:
-            self._down.put(record.file, record.unreachable_since)
+            self._down.put(record.origin, record.unreachable_since)
 
 
 def _result_of(record: Record) -> str:
     evidence = record.last.evidence
     size, hops = counted(evidence.size, "byte"), len(evidence.hops)
     return f"{record.last.kind.value} ({evidence.summary}, {size}, redirects: {hops})"
-
-
-def _effect_of(record: Record, access: Access) -> str:
-    if not record.file.is_robotstxt and access.pages is not AllowedPages.BY_RULES:
-        return "what it reserves is unknown"
-    return _MEANWHILE[access.pages]

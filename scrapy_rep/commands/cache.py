@@ -22,18 +22,13 @@ from scrapy_rep.commands.output import (
     EXIT_OK,
     EXIT_UNKNOWN,
     coloured,
-    exit_status_of,
     section,
 )
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
-from scrapy_rep.decision.usage import PURPOSES_KEY
-from scrapy_rep.exceptions import describe
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.protocol.origin import ROBOTSTXT, split_url
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import BareStore, StoreError
@@ -58,7 +53,7 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         raise usage_error(f"cache {name} takes {takes}")
     if name in _CHANGING and unknown_settings(runner.settings):
         raise usage_error(f"cache {name} takes no unknown settings: nothing was changed")
-    files = [_file_of(text) for text in arguments]
+    origins = [_origin_of(text) for text in arguments]
     if not registry.is_persistent(options.store):
         raise usage_error(
             "REP_STORE is memory://, and nothing of that outlives a process"
@@ -69,13 +64,13 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     path = registry.path_of(options.store)
     if name != "refresh" and path is not None and not path.exists():
         print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)
-        return EXIT_NO if files else EXIT_OK
+        return EXIT_NO if origins else EXIT_OK
 
     async def in_crawl(crawler: Crawler) -> int:
         store = registry.make_unguarded_store(options.store_config, deletes_damaged=False)
         actions = _Actions(crawler, options, store, opts.json)
         try:
-            return await ACTIONS[name](actions, *files)
+            return await ACTIONS[name](actions, *origins)
         except StoreError as error:
             print(f"{actions.store_name}: {printable(str(error))}", file=sys.stderr)
             return EXIT_UNKNOWN
@@ -102,58 +97,50 @@ class _Actions:
         """Print a line for each record, also if it can't be read, and the number of origins."""
         count = 0
         async for key, record in self._records():
-            count += not key.endswith(TDMREP_PATH)
+            count += 1
             values = {"outcome": None} if record is None else self._dict(record)
             self._print(_record_line(key, record, self._options), {"origin": key, **values})
         if not self._as_json:
             print(f"{self.store_name} holds {counted(count, 'origin')}")
         return EXIT_OK
 
-    async def show(self, file: SiteFile) -> int:
-        """Print the record of ``file``, and its last good text; EXIT_NO without a readable one."""
-        found = await self._store.get(file.key)
+    async def show(self, origin: Origin) -> int:
+        """Print the record of ``origin`` and its last good text; EXIT_NO without a readable one."""
+        found = await self._store.get(str(origin))
         record, holder = found.record, found.holder
         if record is None:
-            return self._print_missing(f"readable record of {file.key}")
+            return self._print_missing(f"readable record of {origin}")
         lines = record_text.details(record, self._options, time(), f"from {self.store_name}")
         if holder is not None:
             lines.append("a crawl is fetching it")
-        text = section(file.name, lines)
+        text = section("robots.txt", lines)
         body = None if record.copy is None else record.copy.body
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
             text += section(title, [printable(line) for line in _lines(body)])
         self._print(
             "\n".join(text),
-            {"origin": file.key, **self._dict(record), **_body_as_json(body)},
+            {"origin": str(origin), **self._dict(record), **_body_as_json(body)},
         )
         return EXIT_OK
 
-    async def refresh(self, file: SiteFile) -> int:
-        """Fetch ``file`` even if its record is valid, store the new record, and print the changes.
+    async def refresh(self, origin: Origin) -> int:
+        """Fetch robots.txt even if its record is valid, store the new one, and print the changes.
 
         The record is not stored if the fetch failed on the route, for example at a proxy. Return
-        EXIT_UNKNOWN if ``file`` is unreachable. A tdmrep.json that the rules disallow is not
-        fetched.
+        EXIT_UNKNOWN if ``origin`` is unreachable.
         """
         robots = robots_of(self._crawler)
-        if not file.is_robotstxt:
-            # The rules must allow tdmrep.json. Usage preferences don't apply to the file itself.
-            verdict = await robots.verdict(Request(file.url, meta={PURPOSES_KEY: []}))
-            if not verdict.allowed:
-                why = printable(describe(verdict))
-                print(f"{file.key} is not fetched: {why}", file=sys.stderr)
-                return exit_status_of(verdict)
-        before = (await self._store.get(file.key)).record
-        page = Request(f"{file.origin}/")
+        before = (await self._store.get(str(origin))).record
+        page = Request(f"{origin}/")
         fetcher = Fetcher(self._crawler, self._options, robots.decider.verdict_on_hop)
-        outcome = await fetcher.fetch(file, page)
+        outcome = await fetcher.fetch(origin, page)
         jitter = random()  # noqa: S311 - not a secret
-        record = self._options.policy.record_after(before, file, outcome, jitter=jitter)
+        record = self._options.policy.record_after(before, origin, outcome, jitter=jitter)
         if record.of_origin:
             await self._store.put(record)
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
-        lines = [file.key]
+        lines = [str(origin)]
         for when, each in (("before", before), ("after", record)):
             what = "not stored" if each is None else _describe_outcome(each, self._options)
             lines.append(f"  {when + ':':8}{what}")
@@ -162,7 +149,7 @@ class _Actions:
         elif old:
             lines.append("  the text is the same")
         values = {
-            "origin": file.key,
+            "origin": str(origin),
             "before": None if before is None else self._dict(before),
             "after": self._dict(record),
             "changed": old != new,
@@ -170,11 +157,11 @@ class _Actions:
         self._print("\n".join(lines), values)
         return EXIT_UNKNOWN if isinstance(outcome, Unreachable) else EXIT_OK
 
-    async def drop(self, file: SiteFile) -> int:
-        """Remove the record of ``file``; EXIT_NO if there is none."""
-        if not await self._store.discard(file.key):
-            return self._print_missing(f"record of {file.key}")
-        self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
+    async def drop(self, origin: Origin) -> int:
+        """Remove the record of ``origin``; EXIT_NO if there is none."""
+        if not await self._store.discard(str(origin)):
+            return self._print_missing(f"record of {origin}")
+        self._print(f"dropped: {origin}", {"origin": str(origin), "dropped": True})
         return EXIT_OK
 
     async def prune(self) -> int:
@@ -228,11 +215,10 @@ CACHE: Final = Subcommand(
 )
 
 
-def _file_of(text: str) -> SiteFile:
-    """Return the tdmrep.json at ``text``, else the robots.txt of its origin. Raises UsageError."""
+def _origin_of(text: str) -> Origin:
+    """Return the origin of the URL ``text``. Raises UsageError."""
     check_url(text)
-    origin, path = split_url(text)
-    return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
+    return origin_of(text)
 
 
 def _record_line(key: str, record: Record | None, options: Options) -> str:

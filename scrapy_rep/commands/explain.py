@@ -78,7 +78,6 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
     url = without_credentials(only_argument(args, "explain takes one URL"))
     check_url(url)
     started = time()
-    # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
     async def in_crawl(crawler: Crawler) -> _Explained:

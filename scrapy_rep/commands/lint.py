@@ -44,7 +44,7 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         if not isinstance(record.last, Available):
             print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
             return EXIT_OK
-        name, body = record.file.url, record.last.body
+        name, body = record.origin.robotstxt_url, record.last.body
     else:
         name, body = displayed_name(source), read_file(source)
     result = lint(body)

@@ -49,7 +49,7 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
     """Return lines about a record: outcome, ``source``, and when the file is fetched again."""
     evidence = record.last.evidence
     outcome = f"{record.last.kind.value} ({printable(evidence.summary)})"
-    lines = [f"{printable(record.file.url)}: {outcome}"]
+    lines = [f"{printable(record.origin.robotstxt_url)}: {outcome}"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{counted(evidence.size, 'byte')}{cut}")
@@ -75,8 +75,6 @@ def _describe_prospect(record: Record, options: Options) -> str:
     copy = record.copy
     if not record.of_origin:
         return "not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER"
-    if copy is None and not record.file.is_robotstxt:
-        return "until then it is unknown what it reserves"
     if copy is None:
         after = options.unreachable_allow_after
         then = "everything is allowed, because there is no copy"

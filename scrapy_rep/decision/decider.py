@@ -15,11 +15,9 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import NO_ORIGIN, Spellings, VerdictOn
 from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
-from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
-from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 from scrapy_rep.utils.requests import origin_of_request, stripped_url
@@ -40,7 +38,7 @@ class Decision(NamedTuple):
     """Path and query of the URL in canonical form; of several spellings, the one that decided."""
     tokens: Tokens
     verdict: Verdict | None
-    """None if a lookup of robots.txt or tdmrep.json is needed."""
+    """None if a lookup of robots.txt is needed."""
     entry: Entry | None = None
     """The entry of the origin in the cache: its rules in memory. None if the entry is missing, or
     an override decided."""
@@ -71,9 +69,9 @@ class Decider:
     def known_decision(self, request: Request) -> Decision | None:
         """Return the decision on ``request``; None if no robots.txt can apply to its URL.
 
-        Doesn't wait: if robots.txt, or a tdmrep.json that is needed, is not in memory, the decision
-        has no verdict. A URL without a clear origin is disallowed. ``dont_obey_robotstxt`` doesn't
-        matter. Raises ValueError if the meta of ``request`` has unknown purposes.
+        Doesn't wait: if robots.txt is not in memory, the decision has no verdict. A URL without a
+        clear origin is disallowed. ``dont_obey_robotstxt`` doesn't matter. Raises ValueError if the
+        meta of ``request`` has unknown purposes.
         """
         url = request.url
         try:
@@ -120,21 +118,20 @@ class Decider:
         return decision
 
     async def decision(self, request: Request, decision: Decision) -> Decision:
-        """Return the decision on ``request`` after the lookups that it needs.
+        """Return the decision on ``request`` after a lookup.
 
         ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
-        the crawl closes before the lookups end, LookupError without an origin, or a verdict then.
+        the crawl closes before the lookup ends, LookupError without an origin, or a verdict then.
         """
-        origin, target, tokens, _, entry, override, _ = decision
+        origin, target, tokens, _, _, override, _ = decision
         if origin is None:
             raise LookupError(f"{printable_request(request)} has no origin")
-        if entry is None or not _awaits_tdmrep(decision):
-            entry = await self._cache.entry(origin, tokens, request)
+        entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
         found = Decision(origin, target, tokens, verdict, entry, override)
-        return await self._with_usage(request, found)
+        return self._apply_usage(request, found)
 
     async def decision_with_tokens(
         self, tokens: Tokens, request: Request, decision: Decision
@@ -142,7 +139,7 @@ class Decider:
         """Return the decision on ``request`` for a crawler with other product tokens.
 
         ``decision``, that for its own tokens, is returned if it has no entry, or an override. Else
-        there is a verdict after the lookups. Raises CrawlClosingError if the crawl is closing.
+        there is a verdict after a lookup. Raises CrawlClosingError if the crawl is closing.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -150,23 +147,14 @@ class Decider:
         if entry.verdict(target, tokens) is None:
             entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
-        return await self._with_usage(request, Decision(origin, target, tokens, verdict, entry))
-
-    async def _with_usage(self, request: Request, found: Decision) -> Decision:
-        """Apply usage preferences to the decision ``found``; look up tdmrep.json if necessary."""
-        judged = self._apply_usage(request, found)
-        if found.origin is not None and _awaits_tdmrep(judged):
-            # Another page of this lookup may use up the rules that the cache has.
-            tdm_rules = await self._cache.tdm_lookups.result(found.origin, found.tokens, request)
-            judged = self._apply_usage(request, found, tdm_rules)
-        return judged
+        return self._apply_usage(request, Decision(origin, target, tokens, verdict, entry))
 
     async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
-        """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
+        """Return the verdict on ``hop``, a redirect of robots.txt; None if unknown.
 
-        ``start`` is the origin of the file. The rules of another origin are also read in the store;
-        nothing is fetched for them, and rules that have expired are not known. Usage preferences
-        don't apply to these files, so the meta of ``hop`` gets an empty list of purposes.
+        ``start`` is its origin. The rules of another origin are also read in the store; nothing is
+        fetched for them, and rules that have expired are not known. Usage preferences don't apply
+        to robots.txt, so the meta of ``hop`` gets an empty list of purposes.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
@@ -186,47 +174,13 @@ class Decider:
     def start_lookup(
         self, request: Request, done: Callable[[Entry | None, Exception], None]
     ) -> None:
-        """Look up the robots.txt for ``request``, and also the tdmrep.json if it needs that.
+        """Look up the robots.txt for ``request``.
 
         ``done`` gets the entry of its origin; or None and the error, which means nothing otherwise.
         Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
         origin = origin_of_request(request)
-        tokens = self.tokens_of(request, origin)
-
-        def start_tdm_lookup(entry: Entry | None) -> None:
-            def tdmrep_done(rules: TdmRules | None, error: Exception) -> None:
-                done(None if rules is None else entry, error)
-
-            self._cache.tdm_lookups.join_or_start(origin, tokens, request, tdmrep_done)
-
-        def robotstxt_done(entry: Entry | None, error: Exception) -> None:
-            if entry is None or not self.lacks_tdmrep(origin, lambda: request):
-                done(entry, error)
-                return
-            try:
-                start_tdm_lookup(entry)
-            except CrawlClosingError as closing:
-                done(None, closing)
-
-        if self.lacks_tdmrep(origin, lambda: request):
-            start_tdm_lookup(self._known(origin))
-        else:
-            self._cache.start_lookup(origin, tokens, request, robotstxt_done)
-
-    def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
-        """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.
-
-        That is not known, and False, before there are rules of robots.txt for the request. ``head``
-        returns the request, or raises LookupError if there is none.
-        """
-        if not self.usage_judge.reads_tdmrep or self._cache.known_tdmrep(origin):
-            return False
-        try:
-            decision = self.known_decision(head())
-        except (LookupError, ValueError):  # the middleware gets the same error and logs it
-            return False
-        return decision is not None and _awaits_tdmrep(decision)
+        self._cache.start_lookup(origin, self.tokens_of(request, origin), request, done)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens of an override of ``origin``, else those of ``request``."""
@@ -279,8 +233,8 @@ class Decider:
     def usage_of(self, decision: Decision) -> Usage:
         """Return the usage preferences for ``decision``, from the sources in REP_USAGE_SOURCES.
 
-        Those of tdmrep.json are left out if there is no judgement. If a rule disallows the page,
-        only licenses are returned; none at all if an override decided, or no rules are valid.
+        If a rule disallows the page, only licenses are returned; none at all if an override
+        decided, or no rules are valid.
         """
         _, target, tokens, verdict, entry, _, judgement = decision
         if judgement is not None:
@@ -291,15 +245,12 @@ class Decider:
         is_disallowed = verdict and verdict.reason is Reason.RULE and not verdict.allowed
         return usage.from_sources(()) if is_disallowed else usage
 
-    def _apply_usage(
-        self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
-    ) -> Decision:
+    def _apply_usage(self, request: Request, decision: Decision) -> Decision:
         """Return ``decision``, if it allows the page, with a judgement, which may disallow it.
 
-        Without purposes, it is returned unchanged. ``tdmrep`` has the rules of tdmrep.json, if they
-        were looked up. If they are needed and not known, the decision returned has no verdict.
+        Without purposes, it is returned unchanged.
         """
-        origin, target, tokens, verdict, entry, _, _ = decision
+        _, target, tokens, verdict, entry, _, _ = decision
         if (
             entry is None
             or verdict is None
@@ -310,13 +261,7 @@ class Decider:
         purposes = self.usage_judge.purposes_of(request)
         if not purposes:
             return decision
-        usage = entry.usage(target, tokens)
-        if self.usage_judge.reads_tdmrep:
-            tdmrep = tdmrep or self._cache.known_tdm_rules(origin, entry, tokens)
-            if tdmrep is None:
-                return decision._replace(verdict=None)
-            usage = usage.with_statements(tdmrep.statements_for(target))
-        judgement = self.usage_judge.judge(usage, purposes)
+        judgement = self.usage_judge.judge(entry.usage(target, tokens), purposes)
         if judgement.refused and self.usage_judge.drops:
             verdict = _USAGE
         return decision._replace(verdict=verdict, judgement=judgement)
@@ -329,9 +274,3 @@ class Decider:
         return self._spellings.strictest_verdict(
             request.url, target, tokens, verdict_on, verbatim=verbatim
         )
-
-
-def _awaits_tdmrep(decision: Decision) -> bool:
-    """Return whether a decision has no verdict only because tdmrep.json is missing."""
-    _, target, tokens, verdict, entry, _, _ = decision
-    return verdict is None and entry is not None and entry.verdict(target, tokens) is not None

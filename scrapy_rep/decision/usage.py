@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError, describe, describe_usage
-from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, Value
+from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, Value
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
@@ -45,8 +45,6 @@ class UsageJudge:
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._sources = set(options.usage_sources)
-        self.reads_tdmrep: bool = TDMREP in self._sources
-        """Whether tdmrep.json is fetched."""
         self.drops: bool = options.usage_action == "drop"
         """Whether requests for refused pages are dropped."""
         self.drops_items: bool = options.usage_action != "record"
@@ -102,7 +100,7 @@ def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:
     """Return a verdict in words, with the usage preferences if they decided."""
     if judgement is None or verdict.reason is not Reason.USAGE:
         return describe(verdict)
-    return describe_usage(verdict, judgement.usage, judgement.results)
+    return describe_usage(verdict, judgement.results)
 
 
 def store_judgement(request: Request, judgement: Judgement) -> None:

@@ -291,7 +291,7 @@ class RobotsTxtMiddleware:
         entry, end, terms = decision.entry, math.inf, None
         if entry is not None:
             end = entry.end
-            if entry.unused or entry.tdmrep is not None or note.again:
+            if entry.unused or note.again:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._time() + _DECISION_LIFE)
                 entry.mark_used()

@@ -52,7 +52,6 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     outcome_of,
 )
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 from scrapy_rep.settings import Options
@@ -73,12 +72,10 @@ _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _SHOWN: Final = 20
 """Number of bytes that are logged of a text that is no robots.txt."""
-_MEANWHILE: Final = ". Its pages are disallowed"
-_UNTIL: Final = " until the next try"
 
 
 class Fetcher:
-    """Fetches robots.txt and tdmrep.json with the downloader of the crawl; stores nothing.
+    """Fetches robots.txt with the downloader of the crawl; stores nothing.
 
     A fetch has the proxy, the User-Agent and the bind address of the request that waits for it.
     """
@@ -104,31 +101,27 @@ class Fetcher:
         self._numbers = count(1)
         self._warned = Once()
         # Time limits of the next fetches, in seconds.
-        self._limits: BoundedCache[SiteFile, float] = BoundedCache(max_entries=MAX_ENTRIES)
+        self._limits: BoundedCache[Origin, float] = BoundedCache(max_entries=MAX_ENTRIES)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}
 
-    async def fetch(self, file: SiteFile, page: Request) -> Outcome:
-        """Fetch ``file``; return the outcome, which is counted; log a failure on the route.
+    async def fetch(self, origin: Origin, page: Request) -> Outcome:
+        """Fetch the robots.txt of ``origin``; return and count the outcome; log a failed route.
 
         ``page`` is the request that waits for the file. Only CancelledError is raised.
         """
-        seconds = self._next_time_limit(file, page)
-        chain = Chain(file, monotonic() + seconds)
-        if file.is_robotstxt:
-            self._count(stats.REQUEST_COUNT)
+        seconds = self._next_time_limit(origin, page)
+        chain = Chain(origin, monotonic() + seconds)
+        self._count(stats.REQUEST_COUNT)
         try:
             with self._size_limit():
                 outcome = await within(seconds, self._follow_redirects(chain, page))
         except TimeoutError as error:
             self._count(stats.EXCEPTION_COUNT.format(exception=TimeoutError))
             outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
-        if not file.is_robotstxt:
-            self._count(stats.TDMREP_COUNT.format(kind=outcome.kind.value))
-            return outcome
         if isinstance(outcome, Available):
-            outcome = self._unwrap_html(file.origin, outcome)
+            outcome = self._unwrap_html(origin, outcome)
         evidence = outcome.evidence
         if evidence.status is not None:
             self._count(stats.RESPONSE_COUNT)
@@ -141,7 +134,7 @@ class Fetcher:
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
 
-    def _next_time_limit(self, file: SiteFile, page: Request) -> float:
+    def _next_time_limit(self, origin: Origin, page: Request) -> float:
         """Return the time limit in seconds of a fetch for ``page``, including its redirects.
 
         It is REP_TIMEOUT, or the time limit of the crawl if that is shorter. A still shorter limit
@@ -151,8 +144,8 @@ class Fetcher:
         seconds = min(self._options.timeout, default_download_timeout(self._crawler) or math.inf)
         of_page = download_timeout_of(page)
         if 0 < of_page < seconds:
-            limit = max(of_page, self._limits.get(file) or 0.0)
-            self._limits.put(file, 2 * limit)
+            limit = max(of_page, self._limits.get(origin) or 0.0)
+            self._limits.put(origin, 2 * limit)
             return min(limit, seconds)
         return seconds
 
@@ -192,7 +185,7 @@ class Fetcher:
         # remains for the site.
         seconds = max(0.0, chain.deadline - monotonic()) / 2
         try:
-            return await within(seconds, self._verdict_on(hop, chain.file.origin))
+            return await within(seconds, self._verdict_on(hop, chain.origin))
         except TimeoutError:
             return None
 
@@ -282,11 +275,11 @@ class Fetcher:
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         self._logger.log(
             logging.WARNING if self._warned.add_if_new(failure.what) else logging.DEBUG,
-            "%s was not fetched: %s. This is not an error of the site%s%s; %s",
-            chain.file,
+            "robots.txt of %s was not fetched: %s. This is not an error of the site. Its pages are "
+            "disallowed%s; %s",
+            chain.origin,
             failure,
-            _MEANWHILE if chain.file.is_robotstxt else "",
-            _UNTIL if chain.file.is_robotstxt and not failure.permanent else "",
+            "" if failure.permanent else " until the next try",
             failure.advice,
         )
         evidence = chain.evidence(answer, error=sanitised_message(str(failure)))

@@ -1,4 +1,4 @@
-"""Redirects of robots.txt and tdmrep.json: their targets, and which ones are not followed."""
+"""Redirects of robots.txt: their targets, and which ones are not followed."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,9 +17,8 @@ from scrapy_rep.fetch.addresses import (
     resolves_to_private_address,
 )
 from scrapy_rep.fetch.transfer import Answer, FetchError, Transfer
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Evidence
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.concurrency import in_thread
 
@@ -38,7 +37,7 @@ class Chain:
     ``deadline`` is the time of the monotonic clock at which the fetch times out.
     """
 
-    file: SiteFile
+    origin: Origin
     deadline: float
     hops: list[str] = field(default_factory=list)
     url: str = field(init=False)
@@ -51,8 +50,8 @@ class Chain:
     the same URL sets. None if no redirect has set any."""
 
     def __post_init__(self) -> None:
-        self.url = self.file.url
-        self._public = not is_private_host(self.file.origin.host)
+        self.url = self.origin.robotstxt_url
+        self._public = not is_private_host(self.origin.host)
 
     def follow(self, location: str, answer: Answer) -> None:
         """Make ``location``, the target of the redirect in ``answer``, the next URL to request."""
@@ -71,17 +70,11 @@ class Chain:
 
     @property
     def same_origin(self) -> bool:
-        """Whether ``url`` has the origin of the file."""
-        return not self.hops or origin_of(self.url) == self.file.origin
+        """Whether ``url`` has the origin of the robots.txt."""
+        return not self.hops or origin_of(self.url) == self.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
-        """Return whether to follow a redirect to a URL with this verdict; None means unknown.
-
-        Without known rules, as in an outage, those of robots.txt are followed, others are not.
-        """
-        if not self.file.is_robotstxt:
-            # tdmrep.json is like a page: the rules must allow it.
-            return verdict is not None and verdict.allowed
+        """Return whether to follow a redirect to a URL with this verdict; None means unknown."""
         # SPEC F-3 applies to rules only: without them, redirects are followed.
         return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 

@@ -18,15 +18,14 @@ from scrapy_rep.protocol.origin import split_url
 SUCCESSFUL: Final = range(200, 300)
 REDIRECTION: Final = range(300, 400)
 TRANSFER_KEY: Final = "_robotstxt_transfer"
-"""Key of ``Request.meta`` with the ``Transfer`` of a request for robots.txt or tdmrep.json. Other
-requests don't have it."""
+"""Key of ``Request.meta`` with the ``Transfer`` of a request for robots.txt, which no other has."""
 _SLACK: Final = 4_096
 """Number of bytes by which a content coding may make a text longer that it can't compress."""
 
 
 @dataclass(eq=False)
 class Transfer:
-    """One request for robots.txt or tdmrep.json, and its response while it is received.
+    """One request for robots.txt, and its response while it is received.
 
     The fetcher makes it and counts the bytes. ``RobotsTxtFetchMiddleware`` sets how it is sent.
     """

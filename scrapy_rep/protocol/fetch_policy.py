@@ -11,9 +11,9 @@ from typing import Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Outage, Reason
 
 _MAX_DOUBLINGS: Final = 32
@@ -103,9 +103,9 @@ class Policy:
         return Access(AllowedPages.BY_RULES, Reason.RULE, record.copy, start, end)
 
     def record_after(
-        self, previous: Record | None, file: SiteFile, outcome: Outcome, *, jitter: float
+        self, previous: Record | None, origin: Origin, outcome: Outcome, *, jitter: float
     ) -> Record:
-        """Return the record of ``file`` after a fetch that ended with ``outcome``.
+        """Return the record of ``origin`` after a fetch that ended with ``outcome``.
 
         ``jitter``, a random number from 0 to 1, keeps many crawlers from trying at the same time.
         After a failed fetch the last good copy stays in the record. Any other outcome ends the
@@ -113,11 +113,11 @@ class Policy:
         the outage, unless one of the two failed on the route to the origin, such as at a proxy.
         """
         if isinstance(outcome, Available):
-            return Record(file, outcome, outcome)
+            return Record(origin, outcome, outcome)
         if isinstance(outcome, Unavailable):
-            return Record(file, outcome)
+            return Record(origin, outcome)
         at = outcome.evidence.at
-        record = Record(file, outcome, unreachable_since=at, tries=1).after(previous)
+        record = Record(origin, outcome, unreachable_since=at, tries=1).after(previous)
         seconds = record.unreachable_for
         if previous is not None and previous.unreachable_since is not None:
             # The gap is limited, as the clock may have been set forward or back.

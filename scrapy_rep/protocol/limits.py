@@ -60,8 +60,8 @@ MAX_TAG_TEXT: Final = 8_192
 """Characters that are read of the X-Robots-Tag headers of a page, and of its robots meta elements
 for one crawler (own choice: real pages have some tens)."""
 MAX_USAGE_BYTES: Final = 32_768
-"""Bytes that are read of the usage lines for one crawler, and of a tdmrep.json (own choice). If the
-usage lines have more, all uses are disallowed; if tdmrep.json has more, all pages are reserved."""
+"""Bytes that are read of the usage lines for one crawler (own choice). If they have more, all uses
+are disallowed."""
 MAX_USAGE_RAW: Final = 500
 """Maximum length of the text that is kept of a usage preference, in characters (own choice)."""
 MAX_USAGE_URIS: Final = 16

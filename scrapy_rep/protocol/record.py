@@ -8,8 +8,8 @@ import zlib
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, get_args, get_type_hints
 
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
-from scrapy_rep.protocol.site_file import SiteFile
 
 VERSION: Final = 3
 _LEVEL: Final = 1
@@ -41,7 +41,7 @@ class Record:
     A fetch has failed if the file is unreachable.
     """
 
-    file: SiteFile
+    origin: Origin
     last: Outcome
     copy: Available | None = None
     """The file with its rules: ``last`` if that is available. If the last fetch has failed, the
@@ -100,7 +100,7 @@ class Record:
             raise ValueError("what is not the origin's own answer is not stored")
         older = None if isinstance(self.last, Available) else self.copy
         header = {
-            "origin": self.file.key,
+            "origin": str(self.origin),
             "last": {"kind": self.last.kind.value, **_without_defaults(self.last.evidence)},
             "copy": None if older is None else _without_defaults(older.evidence),
             "unreachable_since": self.unreachable_since,
@@ -161,7 +161,15 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
         raise RecordError("record with numbers that are none")
     if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:
         raise RecordError("record that contradicts itself")
-    return Record(SiteFile.from_key(key), outcome, copy, since, seconds, tries, next_try)
+    return Record(_origin_of_key(key), outcome, copy, since, seconds, tries, next_try)
+
+
+def _origin_of_key(key: str) -> Origin:
+    """Return the origin whose text is ``key``. Raises ValueError for another text."""
+    origin = origin_of(key)
+    if str(origin) != key:
+        raise ValueError(f"no origin: {key!a}")
+    return origin
 
 
 def _inflate(data: bytes, max_size: int) -> bytes:

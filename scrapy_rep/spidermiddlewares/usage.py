@@ -21,7 +21,7 @@ ITEM_FIELD: Final = "robots_usage"
 class RobotsUsageMiddleware(PageMiddleware):
     """Drops or marks items by the usage preferences for their page.
 
-    The preferences are in robots.txt, tdmrep.json, headers and meta elements.
+    The preferences are in robots.txt, headers and meta elements.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -29,7 +29,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         self._judge = UsageJudge.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.
+        """Judge the preferences in the page, together with those in robots.txt.
 
         The latter are in the judgement in the meta of the request. If there is none, the page is
         not read. The new judgement replaces that in the meta, is counted and announced.

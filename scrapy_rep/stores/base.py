@@ -1,10 +1,10 @@
 """The interfaces of a store: ``Store`` for crawls, ``BareStore`` for commands.
 
-A store keeps records and leases. A record contains how the last fetches of a file (robots.txt or
-tdmrep.json) ended. A lease is a right that only one worker has, for a limited time. The lease of a
-file is the right to fetch it: all others wait until that worker has put the record. The lease of a
-host is the right to send the next request to it, so that all workers together keep its delay, and
-its pauses.
+A store keeps records and leases. A record contains how the last fetches of a robots.txt ended. A
+lease is a right that only one worker has, for a limited time. The lease of an origin is the right
+to fetch its robots.txt: all others wait until that worker has put the record. The lease of a host
+is the right to send the next request to it, so that all workers together keep its delay, and its
+pauses.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -75,8 +75,8 @@ def newer_record(stored: Record | None, ours: Record | None) -> Record | None:
 class Store(Protocol):
     """Stores records and leases by key.
 
-    The key of a record, and of the lease to fetch it, is that of a
-    :class:`~scrapy_rep.protocol.site_file.SiteFile`; the lease of a host has a key of its own. A
+    The key of a record, and of the lease to fetch it, is the origin as text; the lease of a host
+    has a key of its own. A
     store that outlives the process may be shared by several processes: each process gets the
     records and leases of all processes. The content of a store is not trusted: a record that
     ``Record.decode`` refuses counts as missing. It refuses records above ``max_encoded_size``, so a

@@ -156,7 +156,7 @@ class GuardedStore:
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record``; after an error it is kept in memory, and the next success stores it."""
-        key = record.file.key
+        key = str(record.origin)
         # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record
         done = False
@@ -231,7 +231,7 @@ class GuardedStore:
         a newer record meanwhile, which would be overwritten. If another worker has the lease,
         nothing is stored, as the record of that one will be newer.
         """
-        key = record.file.key
+        key = str(record.origin)
         claim = partial(self._store.claim, key, holder, 2 * self._timeout)
         found = await self._try_call(self._writing, claim)
         if found is None or found.holder != holder:

@@ -69,7 +69,7 @@ class MemoryStore:
         return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        key, data = record.file.key, record.encode()
+        key, data = str(record.origin), record.encode()
         self._records.put(key, data, _RECORD_BYTES + len(data) + len(key))
         if holder is not None:
             await self.release(key, holder)

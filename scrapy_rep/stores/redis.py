@@ -161,10 +161,10 @@ class RedisStore:
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         def put(pipeline: Any) -> Any:
-            key, data = self._key("record", record.file.key), record.encode()
+            key, data = self._key("record", str(record.origin)), record.encode()
             pipeline.set(key, data, px=self._max_age)
             if holder is not None:
-                self._queue_release(record.file.key, holder, pipeline)
+                self._queue_release(str(record.origin), holder, pipeline)
             return _raise_first_error
 
         await self._calls.call(put)

@@ -162,9 +162,9 @@ class SQLiteStore:
     async def put(self, record: Record, holder: str | None = None) -> None:
         def put(connection: sqlite3.Connection) -> None:
             self._written += 1
-            connection.execute(_PUT, (record.file.key, self._clock(), record.encode()))
+            connection.execute(_PUT, (str(record.origin), self._clock(), record.encode()))
             if holder is not None:
-                connection.execute(_RELEASE, (record.file.key, holder))
+                connection.execute(_RELEASE, (str(record.origin), holder))
 
         await self._writer.call(put)
 

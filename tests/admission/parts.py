@@ -6,9 +6,7 @@ from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
-from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
@@ -73,12 +71,11 @@ class Parts:
         """Put the record of a long outage in memory."""
         now = self.time.wall
         last = self.network.outcome(origin, unreachable=True)
-        file = SiteFile(origin, ROBOTSTXT)
-        self.put_record(Record(file, last, None, now - seconds, seconds, 9, now + LONG))
+        self.put_record(Record(origin, last, None, now - seconds, seconds, 9, now + LONG))
 
     def put_record(self, record):
         """Put a record in memory."""
-        self.cache.put_record(record.file.origin, record, self.decider.tokens.default())
+        self.cache.put_record(record.origin, record, self.decider.tokens.default())
 
     def comes(self, origin, body=None, **how):
         """Let the fetch of ``origin`` end."""
@@ -87,7 +84,7 @@ class Parts:
     @property
     def fetched(self):
         """The origins that were fetched, in order."""
-        return [file.origin for file in self.network.fetched]
+        return list(self.network.fetched)
 
     @property
     def timers(self):

@@ -11,7 +11,6 @@ from scrapy_rep.protocol.verdict import Reason
 from tests.admission.scene import A, B, C, D, Scene
 from tests.waiting import settle
 
-TDMREP = {"REP_PURPOSES": ["tdm"], "REP_USAGE_SOURCES": ["tdmrep"]}
 LOOKED_UP = ("robots.txt is being looked up", None, 1)
 
 pytestmark = pytest.mark.event_loop
@@ -130,22 +129,6 @@ def test_no_more_lookups_are_under_way_than_there_is_room_for():
     assert scene.decider.most == 17  # the next begins when the answer has come, and is not read yet
     assert scene.fetched == origins
     assert len(scene.leaves()) == len(origins)
-
-
-def test_a_lookup_counts_between_robots_txt_and_tdmrep_json_too():
-    scene = Scene(permits=1, **TDMREP)
-    loop = asyncio.get_running_loop()
-
-    def ask():
-        scene.admission.lookups.begin()
-        loop.call_soon(ask)
-
-    loop.call_soon(ask)  # as a queue may at any time
-    scene.asks(A, B, C, D)
-    while scene.network.under_way:
-        scene.comes(next(iter(scene.network.under_way)))
-    assert len(scene.network.fetched) == 8
-    assert scene.decider.most == 2
 
 
 def test_room_that_comes_as_a_fetch_is_slow_is_used():

@@ -16,10 +16,10 @@ from time import perf_counter, time
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.origin import origin_of as parse
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.utils.bounded import BoundedCache
@@ -39,14 +39,14 @@ def origin_of(number):
 
 def record_of(number, at, bodies, missing=MISSING):
     """The record of an origin; the same each time, but for ``at``."""
-    file, url = SiteFile.from_key(origin_of(number)), f"{origin_of(number)}/robots.txt"
+    origin, url = parse(origin_of(number)), f"{origin_of(number)}/robots.txt"
     chance = random.Random(number + SEED)
     if chance.random() < missing:
-        return Record(file, Unavailable(Evidence(at, url, 404)))
+        return Record(origin, Unavailable(Evidence(at, url, 404)))
     body = chance.choice(bodies)
     seen = Evidence(at, url, 200, size=len(body), cache_control="max-age=86400")
     outcome = Available(body, seen)
-    return Record(file, outcome, outcome)
+    return Record(origin, outcome, outcome)
 
 
 def in_memory(count):
@@ -57,7 +57,7 @@ def in_memory(count):
         record = record_of(number, 0.0, [f"# {number}\n{BODY}".encode()], missing=0)
         entry = Entry(policy.access(record, 1.0))
         entry.add_rules(("bot",), RobotsTxt.parse(record.copy.body))
-        entries.put(record.file.origin, entry, entry.nbytes)
+        entries.put(record.origin, entry, entry.nbytes)
     print(f"in memory: {len(entries):,} of {count:,} origins, {peak_mib() - before:.0f} MiB")
 
 

@@ -8,10 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from tests.crawling.web import answer, redirect, robots
+from tests.crawling.web import answer, robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
-TDMREP = "/.well-known/tdmrep.json"
 EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
 
 
@@ -109,46 +108,6 @@ def test_cache_refresh_fetches_what_still_holds_and_tells_the_change(web, store,
     assert (outcomes, failed.json["changed"]) == (["available", "unreachable"], False)
     shown = robots_command("cache", "show", "--json", *store, site.url("")).json
     assert shown["body"] == "User-agent: *\nDisallow: /\x1b\n"
-
-
-def test_cache_takes_a_tdmrep_json_by_its_url(web, store, robots_command):
-    text, other = (f'[{{"location": "/", "tdm-reservation": {n}}}]' for n in (1, 0))
-    answers = [answer(200, text), answer(200, other), answer(503)]
-    site = web.site(robots(RULES), paths={TDMREP: answers})
-    file = site.url(TDMREP)
-    names = {"PURPOSES": "tdm", "USAGE_SOURCES": "tdmrep", "USAGE_ACTION": "drop"}
-    judged = [f"--set=REP_{name}={value}" for name, value in names.items()]
-    assert robots_command("cache", "show", *store, file).status == 1
-    assert robots_command("check", *store, *judged, site.url("/")).status == 1
-    listed = robots_command("cache", "list", *store).lines
-    told = [line.split()[:2] for line in sorted(listed[:-1])]
-    assert told == [["available", site.url("")], ["available", file]]
-    assert listed[-1].endswith("holds 1 origin")
-    shown = robots_command("cache", "show", *store, file).lines
-    assert (shown[0], shown[-2:]) == ("tdmrep.json", ["Text", f"  {text}"])
-    assert f"  {file}: available (status 200)" in shown
-    refreshed = robots_command("cache", "refresh", *store, *judged, file)
-    assert refreshed.status == 0
-    assert (refreshed.lines[0], refreshed.lines[-1]) == (file, f"  +{other}")
-    assert robots_command("check", *store, *judged, site.url("/")).status == 0
-    run = robots_command("cache", "drop", *store, file)
-    assert (run.status, run.out) == (0, f"dropped: {file}\n")
-    assert robots_command("cache", "show", *store, site.url("")).status == 0
-    assert robots_command("cache", "refresh", *store, file).status == 2
-    shown = robots_command("cache", "show", *store, file).lines
-    assert shown[-1] == "  until then it is unknown what it reserves"
-    assert site.targets == [TDMREP] * 3
-
-
-def test_cache_refresh_fetches_no_tdmrep_json_that_is_disallowed(web, store, robots_command):
-    closed = web.site(robots("User-agent: *\nDisallow: /.well-known\n"))
-    run = robots_command("cache", "refresh", *store, closed.url(TDMREP))
-    assert (run.status, run.out, closed.targets) == (1, "", [])
-    assert "tdmrep.json is not fetched: Disallow: /.well-known (line 2 of" in run.err
-    site = web.site(robots(RULES), paths={TDMREP: [redirect("/private/tdmrep.json")]})
-    run = robots_command("cache", "refresh", *store, site.url(TDMREP))
-    assert "redirect to a disallowed URL" in run.out
-    assert site.targets == [TDMREP]
 
 
 def test_cache_prune_drops_what_is_too_old(web, sqlite, robots_command, tmp_path):

@@ -128,20 +128,6 @@ def test_purposes_refuse(web, robots_command):
     assert run.json["refused"] == 1
 
 
-def test_tdmrep_json_is_read_for_the_other_agent_too(web, robots_command):
-    reserved = answer(200, '[{"location": "/reserved", "tdm-reservation": 1}]')
-    site = web.site(
-        robots("User-agent: *\nDisallow: /\n\nUser-agent: other\nDisallow:\n"),
-        paths={"/.well-known/tdmrep.json": [reserved]},
-    )
-    options = ("--purpose", "tdm", "--set=REP_USAGE_SOURCES=tdmrep", "--other-agent", "other")
-    found = robots_command(
-        "plan", "--json", *options, site.url("/reserved"), site.url("/free")
-    ).json
-    assert (found["disallowed"], found["refused"]) == (2, 0)
-    assert (found["with_agent"]["allowed"], found["with_agent"]["refused"]) == (2, 1)
-
-
 def test_a_crawl_finds_the_records(web, run_scrapy, robots_command, tmp_path):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]

@@ -23,8 +23,6 @@ RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\n\nUser-agent: mybot\nDisallow: /\n"
 )
 FILE = "\ufeffUser-agent: *\nDissallow: /a\nDisallow: private\nFoo: bar\n"
-TDMREP = "/.well-known/tdmrep.json"
-RESERVED = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
 
 
 @pytest.fixture(scope="module")
@@ -393,24 +391,11 @@ def test_explain_tells_what_is_our_own_decision(web, robots_command):
     assert run.out.endswith("for ai-training: disallow\n")
 
 
-@pytest.mark.parametrize("purposes", [(), ("--purpose", "tdm")])
-def test_explain_asks_for_tdmrep_json_where_a_crawl_with_that_purpose_does(
-    web, robots_command, purposes
-):
-    site = web.site(robots(RULES), paths={TDMREP: [RESERVED]})
-    source = "--set=REP_USAGE_SOURCES=tdmrep,content-usage"
-    run = robots_command("explain", site.url("/a"), *purposes, source)
-    assert site.targets == ([TDMREP] if purposes else [])
-    assert run.out.endswith("for tdm: disallow\n") == bool(purposes)
-    assert run.out.startswith(f"allowed: {site.url('/a')}\n  no-rule ")
-    assert run.status == 0
-
-
-def test_commands_name_the_statements_that_a_page_is_dropped_for(web, robots_command):
-    site = web.site(robots(RULES), paths={TDMREP: [RESERVED]})
-    names = {"PURPOSES": "tdm", "USAGE_SOURCES": "tdmrep", "USAGE_ACTION": "drop"}
+def test_commands_name_the_file_whose_preferences_drop_a_page(web, robots_command):
+    site = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
+    names = {"PURPOSES": "ai-training", "USAGE_ACTION": "drop"}
     settings = [f"--set=REP_{name}={value}" for name, value in names.items()]
-    cause = f"usage preferences in {site.url(TDMREP)}: tdm: disallow"
+    cause = f"usage preferences in {site.url('/robots.txt')}: ai-training: disallow"
     run = robots_command("explain", site.url("/a"), *settings)
     assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
     assert run.status == 1

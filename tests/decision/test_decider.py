@@ -427,7 +427,3 @@ def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
     site, file = by_site.known(path), by_file.known(path)
     assert site.target == file.target
     assert site.verdict[:3] == file.verdict[:3]
-
-
-def test_an_ftp_server_has_no_tdmrep_json():
-    assert Scene().cache.known_tdm_rules(origin_of("ftp://a/"), None, ()) is not None

@@ -20,9 +20,8 @@ from scrapy_rep.admission.ticket import Source, copy_for_scheduler, grant_of, st
 from scrapy_rep.downloadermiddlewares.actions import ACTIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.per_crawl import get_part, remove_part
@@ -119,14 +118,12 @@ class Scene:
         else:
             outcome = Available(RULES[kind], Evidence(**evidence, status=200))
         policy = Options.of(self.crawler).policy
-        return policy.record_after(None, SiteFile(origin, ROBOTSTXT), outcome, jitter=0.0)
+        return policy.record_after(None, origin, outcome, jitter=0.0)
 
     def knows(self, kind):
         """Put the robots.txt of a site in memory."""
         record = self.record(kind)
-        self.parts.cache.put_record(
-            record.file.origin, record, self.middleware.decider.tokens.default()
-        )
+        self.parts.cache.put_record(record.origin, record, self.middleware.decider.tokens.default())
 
     def finds(self, kind):
         """Put it in the store, where it is looked up."""

@@ -14,15 +14,15 @@ from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route_failures import route_failure_in_answer, route_failure_in_last_answer
 from scrapy_rep.fetch.transfer import Transfer, answer_of
 from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import outcome_of
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.protocol.headers import PARTS, values
 
 START = "http://site.example/robots.txt"
-SITE_FILE = SiteFile.from_key("http://site.example")
+SITE_FILE = origin_of("http://site.example")
 NAMES = ["Age", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Proxy-Status",
          "Retry-After", "Set-Cookie", "Via", "X-Robots-Tag", "Zyte-Error"]  # fmt: skip
 LOCATIONS = [
@@ -62,7 +62,7 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         evidence = Chain(SITE_FILE, 0.0).evidence(answer)
         outcome = outcome_of(evidence, answer.text, soft_404=True)
         record = Policy().record_after(None, SITE_FILE, outcome, jitter=0.5)
-        assert Record.decode(record.encode(), record.file.key, max_size=100) == record
+        assert Record.decode(record.encode(), str(record.origin), max_size=100) == record
 
 
 def heads(number, seed=14):

@@ -27,8 +27,8 @@ from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.route_failures import route_failure_in_answer, route_failure_in_error
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, redirect, robots
@@ -594,7 +594,7 @@ def test_what_a_service_says_in_json_is_its_own():
 
 
 async def test_the_address_of_a_service_is_not_the_sites():
-    chain = Chain(SiteFile.from_key("http://site.example"), deadline=1.0)
+    chain = Chain(origin_of("http://site.example"), deadline=1.0)
     said = of_service()
     said.response.ip_address = ip_address("127.0.0.1")
     chain.check_address(said)

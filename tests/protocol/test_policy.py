@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.fetch_policy import AllowedPages, Policy
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
 
 ORIGIN = "https://example.com"
-FILE = SiteFile.from_key(ORIGIN)
+FILE = origin_of(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded_size
-from scrapy_rep.protocol.site_file import SiteFile
 
 ORIGIN = "https://example.com"
-FILE = SiteFile.from_key(ORIGIN)
+FILE = origin_of(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 SEEN = Evidence(
     1.5, URL, 200, ("https://a/", "https://b/"), 3, truncated=True, cache_control="max-age=5"

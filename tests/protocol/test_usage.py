@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scrapy_rep.protocol import RobotsTxt, target_of
+from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.limits import (
     MAX_META_ELEMENTS,
     MAX_TAG_TEXT,
@@ -12,7 +12,6 @@ from scrapy_rep.protocol.limits import (
     MAX_USAGE_URIS,
 )
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
-from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 
 URL = "https://example.com"
@@ -247,98 +246,36 @@ def test_signals_in_a_header():
     assert said.statements[0].place == "header"
 
 
-def tdmrep(*objects, url=f"{URL}/a/x", said=Usage()):  # noqa: B008 - immutable
-    return with_file(said, json.dumps(objects).encode(), url)
-
-
-def with_file(said, body, url=URL):
-    return said.with_statements(TdmRules(body).statements_for(target_of(url)))
-
-
-def rule(location, reservation, **others):
-    return {"location": location, "tdm-reservation": reservation, **others}
-
-
 @pytest.mark.parametrize(
-    ("rules", "path", "result"),
+    ("header", "meta", "result"),
     [
-        ([rule("/", 1), rule("/a/", 0)], "/a/x", "disallow"),
-        ([rule("/a/", 0), rule("/", 1)], "/a/x", "allow"),
-        ([rule("/a/", 0), rule("/", 1)], "/b", "disallow"),
-        ([rule("/*.pdf$", 1)], "/f.pdf", "disallow"),
-        ([rule("/*.pdf$", 1)], "/f.pdf?x", "unknown"),
-        ([rule("/f$", 1)], "/f", "disallow"),
-        ([rule("/F", 1)], "/f", "unknown"),
-        ([rule("/", 2)], "/f", "unknown"),
-        ([rule("/", True)], "/f", "unknown"),
-        ([rule("/", "1")], "/f", "disallow"),
-        ([rule("f", 1), rule(None, 1), rule("/\n", 1), 7, {}, rule("/f", 0)], "/f", "allow"),
-    ],
-)
-def test_tdmrep_json(rules, path, result):
-    said = tdmrep(*rules, url=URL + path)
-    assert said.result("tdm") == result
-    assert said.result("ai-training") == result
-    assert said.result("search") == "unknown"
-
-
-TOO_LONG = json.dumps([rule("/", 0), rule("/" + 40_000 * "x", 0)]).encode()
-
-
-@pytest.mark.parametrize(
-    ("rules", "label", "value", "raw"),
-    [
-        *((TdmRules(body), "", "unknown", None) for body in (b"{}", b"", b"\xff", b'"x"')),
-        *((TdmRules(body), "", "unknown", None) for body in (b"[" * 30_000, b"1" * 5_000)),
-        # Of a file that is too long to be read, all is reserved.
-        (
-            TdmRules(TOO_LONG),
-            "tdm-reservation",
-            "disallow",
-            "a tdmrep.json of more than 32,768 bytes",
-        ),
-        (TdmRules.unread("status 503"), "", "unknown", "status 503"),
-    ],
-)
-def test_a_tdmrep_json_that_is_not_read_is_told(rules, label, value, raw):
-    (found,) = rules.statements_for("/")
-    assert Usage((found,)).result("tdm") == value
-    assert found[:3] == ("tdmrep", label, value)
-    assert found.place == "tdmrep.json"
-    assert raw in {None, found.raw}
-
-
-@pytest.mark.parametrize(
-    ("file", "header", "meta", "result"),
-    [
-        (1, "0", None, "allow"),
-        (None, "0", "1", "disallow"),
-        (1, None, None, "disallow"),
-        (1, "2", None, "disallow"),
-        (1, None, "0", "allow"),
-        (0, "1", None, "disallow"),
-        (None, "2", None, "unknown"),
-        (None, "0, 1", None, "disallow"),
+        ("1", None, "disallow"),
+        ("0", None, "allow"),
+        (None, "1", "disallow"),
+        ("0", "1", "disallow"),
+        ("1", "0", "allow"),
+        ("1", "2", "disallow"),
+        ("2", None, "unknown"),
+        ("0, 1", None, "disallow"),
     ],
 )
 @pytest.mark.parametrize("order", [1, -1])
-def test_what_tdmrep_says_later_replaces(file, header, meta, result, order):
+def test_what_tdmrep_says_later_replaces(header, meta, result, order):
     said = Usage()
     steps = [
-        lambda said: said if file is None else tdmrep(rule("/", file), said=said),
         lambda said: said.with_header("TDM-Reservation", [] if header is None else [header]),
         lambda said: said.with_meta({} if meta is None else {"TDM-Reservation": meta}),
     ]
     for step in steps[::order]:
         said = step(said)
-    assert said.result("tdm") == result
+    assert said.result("tdm") == said.result("ai-training") == result
+    assert said.result("search") == "unknown"
 
 
-def test_headers_and_meta_elements_of_tdmrep_are_tags():
-    said = tdmrep(rule("/", 1)).with_header("tdm-reservation", ["0"])
-    assert said.from_sources(["tags"]).result("tdm") == "allow"
-    assert said.from_sources(["tdmrep"]).result("tdm") == "disallow"
-    assert said.from_sources([]).statements == ()
+def test_tdmrep_is_a_tag():
+    said = Usage().with_header("tdm-reservation", ["1"])
+    assert said.from_sources(["tags"]) == said
+    assert said.from_sources(["content-usage"]).statements == ()
 
 
 @pytest.mark.parametrize(
@@ -346,7 +283,7 @@ def test_headers_and_meta_elements_of_tdmrep_are_tags():
     [
         (0, ["search"], "robots.txt"),
         (1, ["search"], "robots.txt"),
-        (1, ["ai-input", "tdm"], "tdmrep.json"),
+        (1, ["ai-input", "tdm"], "header"),
         (0, ["tdm"], None),
         (2, ["tdm"], None),
         (1, ["ai-input"], None),
@@ -354,17 +291,15 @@ def test_headers_and_meta_elements_of_tdmrep_are_tags():
 )
 def test_the_statement_that_disallows_one_of_some_purposes(reservation, purposes, place):
     said = usage("Content-Usage: search=n, train-ai=y")
-    said = tdmrep(rule("/", reservation), said=said)
+    said = said.with_header("TDM-Reservation", [str(reservation)])
     found = said.first_disallowing(purposes)
     assert (found and found.place) == place
 
 
 def test_policies_of_tdmrep_are_kept():
-    said = tdmrep(rule("/", 1, **{"tdm-policy": "https://example.com/p.json"}))
-    said = said.with_header("tdm-policy", ["https://example.com/h.json"])
+    said = Usage().with_header("tdm-policy", ["https://example.com/h.json"])
     said = said.with_meta({"tdm-policy": "https://example.com/m.json"})
     assert [(s.place, s.raw[-6:]) for s in said.statements if s.label == "tdm-policy"] == [
-        ("tdmrep.json", "p.json"),
         ("header", "h.json"),
         ("meta", "m.json"),
     ]
@@ -531,25 +466,6 @@ def test_the_same_is_said_when_asked_again():
     rules = RobotsTxt.parse(b"User-agent: *\nContent-Usage: train-ai=n\n").usage_rules_for("mybot")
     first, again = (rules.usage_for("/x", "mybot") for _ in range(2))
     assert first.statements == again.statements != ()
-
-
-@pytest.mark.parametrize(
-    ("members", "result"),
-    [
-        ('"tdm-reservation": 1, "tdm-reservation": 0', "disallow"),
-        ('"tdm-reservation": 0, "tdm-reservation": 1', "disallow"),
-        ('"tdm-reservation": "1", "tdm-reservation": 2', "disallow"),
-        ('"tdm-reservation": 2, "tdm-reservation": 0', "allow"),
-        ('"tdm-reservation": 1.0', "disallow"),
-        ('"tdm-reservation": 0.0', "allow"),
-        ('"tdm-reservation": 1.5', "unknown"),
-        ('"tdm-reservation": Infinity', "unknown"),
-        ('"tdm-reservation": true', "unknown"),
-    ],
-)
-def test_a_reservation_is_lost_by_no_way_to_write_json(members, result):
-    body = f'[{{"location": "/", {members}}}]'.encode()
-    assert with_file(Usage(), body).result("tdm") == result
 
 
 def test_lines_are_read_up_to_the_limit_to_the_byte():

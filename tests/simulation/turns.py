@@ -31,9 +31,8 @@ from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.fetch_policy import Policy
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, REFUSED, StoreError, host_of_key
 from scrapy_rep.stores.guarded import GuardedStore
@@ -202,8 +201,7 @@ class Worker:
             evidence = Evidence(
                 loop.now + EPOCH, url="", status=200, cache_control="max-age=999999999"
             )
-            file = SiteFile(origin, ROBOTSTXT)
-            record = policy.record_after(None, file, Available(body, evidence), jitter=0.0)
+            record = policy.record_after(None, origin, Available(body, evidence), jitter=0.0)
             cache.put_record(origin, record, self.decider.tokens.default())
         self.waits = WaitingRequests(crawler, self.decider, self.admission, clock)
         again = DecideAgain(crawler, self.decider, self.decide_again)

@@ -128,7 +128,7 @@ class DyingStore:
 
     async def put(self, record, holder=None):
         if not record.of_origin:
-            self.world.violated(f"a record of {record.file.key} that is not its own was stored")
+            self.world.violated(f"a record of {record.origin} that is not its own was stored")
         await self.call("put", record, holder)
 
     async def release(self, origin, holder):
@@ -174,8 +174,7 @@ class Worker:
     async def parsed(self, robots, page):
         await asyncio.sleep(0)
 
-    async def fetch(self, file, page):
-        origin = file.origin
+    async def fetch(self, origin, page):
         world, random = self.world, self.world.random
         if not self.alive:
             await world.never()

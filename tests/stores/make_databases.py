@@ -20,7 +20,7 @@ def make(path):
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         make_schema(connection, FORMAT)
         for index, record in enumerate(records()):
-            values = (record.file.key, 1_790_000_000.0 + index, record.encode())
+            values = (str(record.origin), 1_790_000_000.0 + index, record.encode())
             connection.execute(
                 "INSERT INTO records (origin, written, data) VALUES (?, ?, ?)", values
             )

@@ -1,8 +1,8 @@
 """Records of every kind, for what keeps them."""
 
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 
 ORIGIN = "https://example.com"
 
@@ -10,16 +10,16 @@ ORIGIN = "https://example.com"
 def available(origin=ORIGIN, body=b"User-agent: *\nDisallow: /private\n", at=5.0):
     seen = Evidence(at, f"{origin}/robots.txt", 200, size=len(body), cache_control="max-age=60")
     outcome = Available(body, seen)
-    return Record(SiteFile.from_key(origin), outcome, outcome)
+    return Record(origin_of(origin), outcome, outcome)
 
 
 def unavailable(origin=ORIGIN, at=6.0):
-    return Record(SiteFile.from_key(origin), Unavailable(Evidence(at, f"{origin}/robots.txt", 404)))
+    return Record(origin_of(origin), Unavailable(Evidence(at, f"{origin}/robots.txt", 404)))
 
 
 def unreachable(origin=ORIGIN, at=9.0, copy=None):
     seen = Evidence(at, f"{origin}/robots.txt", 503, retry_after="5")
-    return Record(SiteFile.from_key(origin), Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
+    return Record(origin_of(origin), Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
 
 
 def every(origin=ORIGIN):

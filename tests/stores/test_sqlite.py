@@ -79,7 +79,7 @@ async def test_a_file_that_another_crawl_has_written_is_read(path):
     shutil.copy(make_databases.DIRECTORY / f"v{FORMAT.version}.sqlite", path)
     store = sqlite(path, clock=lambda: 1_790_000_100.0)
     for record in make_databases.records():
-        assert (await store.get(record.file.key)).record == record
+        assert (await store.get(str(record.origin))).record == record
     await store.close()
     assert len(rows(path)) == len(make_databases.records())
 

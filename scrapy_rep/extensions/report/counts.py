@@ -13,7 +13,7 @@ from scrapy import signals as scrapy_signals
 from scrapy_rep import signals
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import stored_judgement
-from scrapy_rep.exceptions import usage_decision_of
+from scrapy_rep.exceptions import describe_results
 from scrapy_rep.extensions.files import iso_time
 from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -152,11 +152,11 @@ class Counts:
 
     def count_fetched(self, record: Record) -> None:
         self.count_loaded(record)
-        self.row(str(record.file.origin)).fetches += 1
+        self.row(str(record.origin)).fetches += 1
 
     def count_loaded(self, record: Record) -> None:
         """Set the state of robots.txt in the row of its origin, and keep its text."""
-        row, last = self.row(str(record.file.origin)), record.last
+        row, last = self.row(str(record.origin)), record.last
         copy = self._policy.access(record, time()).copy
         evidence = last.evidence
         row.outcome, row.status = last.kind.value, evidence.status
@@ -267,7 +267,8 @@ def _what_decided(
     cause = verdict.outage and verdict.outage.cause
     if verdict.reason is Reason.USAGE and (values := stored_judgement(request)) is not None:
         usage, results = Usage.from_dict(values), values["results"]
-        url, statement, cause = usage_decision_of(verdict, usage, results)
+        url, cause = verdict.robotstxt_url or "robots.txt", describe_results(results)
+        statement = usage.first_disallowing(results)
         rule = statement and f"{statement.source}: {statement.raw}"
         line = statement and statement.line
     return url, rule and short(rule), line, cause and short(cause)

@@ -1,10 +1,7 @@
-"""Readers of usage preferences: for each specification, what its text says about each label.
-
-Only the reader of TDMRep is in ``tdmrep.py``.
-"""
+"""Readers of usage preferences: for each specification, what its text says about each label."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT
@@ -20,6 +17,7 @@ from scrapy_rep.protocol.usage.statement import (
     META,
     ROBOTSTXT,
     TAGS,
+    TDMREP,
     UNKNOWN,
     Statement,
     Value,
@@ -160,3 +158,31 @@ def license_in_link(value: str) -> list[Statement]:
         if "license" in parameters.get("rel", "").split() and parameters.get("type") == RSL:
             found += license_in(link[1].strip(), None, HEADER)
     return found
+
+
+# TDM Reservation Protocol, headers and meta elements.
+
+RESERVATION: Final = "tdm-reservation"
+POLICY: Final = "tdm-policy"
+_RESERVATIONS: Final[dict[str, Value]] = {"1": DISALLOW, "0": ALLOW}
+
+
+def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
+    """Return the statements in the values of a TDMRep header or meta element.
+
+    By the specification there is one value. Each of several values, also of those that commas
+    separate in a reservation, is a statement, so that the restrictive one counts. Values other
+    than 0 and 1 are unknown. Reservations that are too long to be read count as one ``1``.
+    """
+    if label == POLICY:
+        items: list[tuple[str, Value]] = [(value.strip(), UNKNOWN) for value in values]
+    elif sum(map(len, values)) > MAX_TAG_TEXT:
+        items = [(values[0], DISALLOW)]
+    else:
+        read = [item.strip() for value in values for item in value.split(",")]
+        items = [(item, _RESERVATIONS.get(item, UNKNOWN)) for item in read]
+    return [
+        statement
+        for raw, value in items
+        for statement in statements_of(TDMREP, {label: value}, raw, None, place)
+    ]

@@ -24,10 +24,9 @@ LICENSE: Final = "license"
 
 ABOVE_GROUPS: Final = "robots.txt above the first User-agent line"
 ROBOTSTXT: Final = "robots.txt"
-TDMREP_JSON: Final = "tdmrep.json"
 HEADER: Final = "header"
 META: Final = "meta"
-PLACES: Final = (ABOVE_GROUPS, ROBOTSTXT, TDMREP_JSON, HEADER, META)
+PLACES: Final = (ABOVE_GROUPS, ROBOTSTXT, HEADER, META)
 """The places of statements, in the order in which a crawl reads them."""
 
 ANY: Final = "*"
@@ -50,9 +49,8 @@ REVISIONS: Final[dict[str, str]] = {
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """The purposes that can be declared in REP_PURPOSES: what the pages of a crawl are used for."""
 
-SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP)
-"""The sources that can be chosen in REP_USAGE_SOURCES. There, ``tdmrep`` is the file tdmrep.json
-only; TDMRep headers and meta elements belong to ``tags``."""
+SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS)
+"""The sources that can be chosen in REP_USAGE_SOURCES. TDMRep belongs to ``tags``."""
 
 MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_USAGE, "train-ai"): ("ai-training",),

@@ -10,11 +10,14 @@ from typing import Any, Final
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
 from scrapy_rep.protocol.product_tokens import names_in_tags
 from scrapy_rep.protocol.usage.readers import (
+    POLICY,
     READERS,
+    RESERVATION,
     TAG_LABELS,
     license_in_link,
     tags_in_header,
     tags_in_meta,
+    tdm_in,
 )
 from scrapy_rep.protocol.usage.statement import (
     ANY,
@@ -28,14 +31,12 @@ from scrapy_rep.protocol.usage.statement import (
     PURPOSES,
     TAGS,
     TDMREP,
-    TDMREP_JSON,
     UNKNOWN,
     Statement,
     Value,
     statements_of,
     strictest_value,
 )
-from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, tdm_in
 
 HEADERS: Final = (
     "Content-Usage",
@@ -105,12 +106,10 @@ class Usage:
     def from_sources(self, sources: Collection[str]) -> Usage:
         """Return the usage with the statements of these sources and all licenses only.
 
-        TDMRep headers and meta elements belong to the source ``tags``.
+        TDMRep belongs to the source ``tags``.
         """
-        kept = (
-            s for s in self.statements if s.source == LICENSE or _selecting_source_of(s) in sources
-        )
-        return replace(self, statements=tuple(kept))
+        chosen = {LICENSE, *sources, *([TDMREP] if TAGS in sources else [])}
+        return replace(self, statements=tuple(s for s in self.statements if s.source in chosen))
 
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
         """Return the usage with the statements of a response header added.
@@ -204,12 +203,6 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
 
 def _sort_key(statement: Statement) -> tuple[int, int]:
     return PLACES.index(statement.place), statement.line or 0
-
-
-def _selecting_source_of(statement: Statement) -> str:
-    """Return the source by which REP_USAGE_SOURCES selects a statement."""
-    is_tag = statement.source == TDMREP and statement.place != TDMREP_JSON
-    return TAGS if is_tag else statement.source
 
 
 def _reserves(statement: Statement) -> bool:

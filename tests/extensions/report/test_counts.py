@@ -11,9 +11,9 @@ from scrapy_rep.extensions.report import page, rows
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.reports import report_of
 
@@ -30,12 +30,12 @@ def counts(clock):
 
 def available(origin, body, at=NOW):
     copy = Available(body, Evidence(at, f"{origin}/robots.txt", 200, size=len(body)))
-    return Record(SiteFile.from_key(origin), copy, copy)
+    return Record(origin_of(origin), copy, copy)
 
 
 def learn(counts, record):
     counts.count_loaded(record)
-    return counts.row(str(record.file.origin))
+    return counts.row(str(record.origin))
 
 
 def drop(counts, url, line=2, path=""):
@@ -99,7 +99,7 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time(counts, clock):
     copy = available("http://a", RULES).copy
     late = NOW + 40 * DAY
     failed = Unreachable(Evidence(late, "u", error="connection closed"))
-    file = SiteFile.from_key("http://a")
+    file = origin_of("http://a")
     # As long as it holds nothing else but that all is disallowed, no text does.
     row = learn(counts, Record(file, failed, copy, NOW, 0.0, 1, NOW + 60))
     assert (row.fetched, row.sha256) == (None, None)

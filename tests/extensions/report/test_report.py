@@ -175,8 +175,6 @@ async def test_preferences_about_use_have_a_section(web, tmp_path, ending):
     assert usage["licenses"] == [{"origin": site.url(""), "uri": LICENSE, "pages": 2}]
 
 
-TDMREP = "/.well-known/tdmrep.json"
-RESERVED = '{"location": "/", "tdm-reservation": 1}'
 CONTENT_USAGE = "content-usage: train-ai=n, search=y"
 
 
@@ -186,29 +184,21 @@ async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending
     path = tmp_path / f"report.{ending}"
     rules = robots(f"User-agent: *\n{CONTENT_USAGE}\n")
     by_line = web.site(rules)
-    by_file = web.site(robots(""), paths={TDMREP: [answer(200, f"[{RESERVED}]")]})
     settings = {
         "REP_REPORT": path,
         "REP_PURPOSES": ["search", "ai-training"],
         "REP_USAGE_ACTION": "drop",
-        "REP_USAGE_SOURCES": ["content-usage", "tdmrep"],
         "REP_DRY_RUN": dry_run,
     }
-    await crawl(*(site.url("/a") for site in (by_line, by_file)), settings=settings)
+    await crawl(by_line.url("/a"), settings=settings)
     text = path.read_text()
     if ending == "html":
-        for said in (CONTENT_USAGE, by_file.url(TDMREP), "ai-training: d"):
+        for said in (CONTENT_USAGE, "ai-training: d"):
             assert said in text
         return
     names = ("robotstxt_url", "rule", "line", "cause")
     assert {tuple(map(drop.get, names)) for drop in json.loads(text)["drops"]} == {
         (by_line.url("/robots.txt"), CONTENT_USAGE, 2, "search: allow, ai-training: disallow"),
-        (
-            by_file.url(TDMREP),
-            f"tdmrep: {RESERVED}",
-            None,
-            "search: unknown, ai-training: disallow",
-        ),
     }
 
 
