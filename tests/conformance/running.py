@@ -14,8 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from .writing import body_of
-
 SECONDS = 10.0
 """Of work for an answer, the start of the engine included."""
 LOOKS = 20
@@ -148,3 +146,12 @@ def run(command, cases, **options):
         return {case["id"]: engine.ask(case) for case in cases}
     finally:
         engine.close()
+
+
+def body_of(case):
+    """Return the body of a case as bytes, with what is repeated."""
+    octets = base64.b64decode(case["body"])
+    if "repeat" not in case:
+        return octets
+    start, stop, times = case["repeat"].values()
+    return octets[:start] + octets[start:stop] * times + octets[stop:]

@@ -5,12 +5,11 @@ import pytest
 from scrapy_rep.protocol import RobotsTxt
 from tests.conformance import results
 from tests.conformance.adapters.with_scrapy_rep import more
-from tests.conformance.clauses import CLAUSES
-from tests.conformance.running import judge
-from tests.conformance.writing import body_of
+from tests.conformance.running import body_of, judge
 from tests.protocol import asking
 
 CASES = results.read_cases()
+CLAUSES = sorted({case["clause"] for case in CASES})
 
 
 def answer(case):
