@@ -9,18 +9,17 @@ from typing import Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.product_tokens import names_in_tags
-from scrapy_rep.protocol.tag_dates import DATE, read_date
 
-_WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
-"""Directives with a colon, besides unavailable_after. Other words with a colon name a crawler."""
-_UNTIL: Final = rf"unavailable_after\s*:[\s\"']*(?P<date>{DATE}|[^,;]*)"
+_WITH_VALUE: Final = frozenset(
+    {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
+)
+"""Directives with a colon. Other words with a colon name a crawler."""
 _parts: Final = re.compile(
-    rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)[\"']?\s*:|[^\s:,;\"']+", re.IGNORECASE
+    r"(?P<name>[^\s:,;\"']+)[\"']?\s*:(?!\d\d(?!\w))|[^\s:,;\"']+", re.IGNORECASE
 ).finditer
-"""Finds the names of crawlers in a header, and the directives between them."""
-_directives: Final = re.compile(
-    rf"{_UNTIL}|(?P<word>[\w-]+)(?:\s*:[^,;\w]*[\w-]*)?", re.IGNORECASE
-).finditer
+"""Finds the names of crawlers in a header, and the directives between them; no name is the hour in
+a date of unavailable_after, which is not read."""
+_directives: Final = re.compile(r"([\w-]+)(?:\s*:[^,;\w]*[\w-]*)?").findall
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +47,13 @@ UNREADABLE: Final = Tags(noindex=True, nofollow=True)
 
 
 def of_page(
-    headers: Iterable[str], metas: Iterable[tuple[str, str]], tokens: Iterable[str], now: float
+    headers: Iterable[str], metas: Iterable[tuple[str, str]], tokens: Iterable[str]
 ) -> Tags:
     """Return the tags of a page for a crawler with these product tokens, and for all crawlers.
 
     ``headers`` are the values of X-Robots-Tag, ``metas`` the names and contents of all meta
-    elements, ``now`` is in seconds since the epoch. If there are more elements or more text than
-    the limits allow, the object TOO_MANY is returned. ``of_meta`` and ``of_header`` have no limit.
+    elements. If there are more elements or more text than the limits allow, the object TOO_MANY is
+    returned. ``of_meta`` and ``of_header`` have no limit.
     """
     tags, room = Tags(), MAX_TAG_TEXT
     names = names_in_tags(tokens)
@@ -62,7 +61,7 @@ def of_page(
         room -= len(value)
         if room < 0:
             return TOO_MANY
-        tags |= of_header(value, names, now)
+        tags |= of_header(value, names)
     for number, (name, content) in enumerate(metas):
         if number == MAX_META_ELEMENTS:
             return TOO_MANY
@@ -71,18 +70,18 @@ def of_page(
         room -= len(content) + 1
         if room < 0:
             return TOO_MANY
-        tags |= _tags_in(content, now)
+        tags |= _tags_in(content)
     return tags
 
 
-def of_meta(name: str, content: str, tokens: Iterable[str], now: float) -> Tags:
+def of_meta(name: str, content: str, tokens: Iterable[str]) -> Tags:
     """Return the tags of ``<meta name=… content=…>`` for a crawler with these product tokens."""
     if name.strip().lower() not in names_in_tags(tokens):
         return Tags()
-    return _tags_in(content, now)
+    return _tags_in(content)
 
 
-def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
+def of_header(value: str, tokens: Iterable[str]) -> Tags:
     """Return the tags of one X-Robots-Tag header for a crawler with these product tokens.
 
     After the name of a crawler and a colon, the tags up to the next name are for this crawler:
@@ -90,7 +89,7 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
     """
     tags = Tags()
     for words in parts_for_tokens(value, tokens):
-        tags |= _tags_in(words, now)
+        tags |= _tags_in(words)
     return tags
 
 
@@ -100,8 +99,7 @@ def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
     concerned, start = True, 0
     for part in _parts(value):
         name = (part["name"] or "").lower()
-        # Digits before a colon are no name, but part of a date that is not valid.
-        if not name or name in _WITH_VALUE or name.isdigit():
+        if not name or name in _WITH_VALUE:
             continue
         if concerned:
             yield value[start : part.start()]
@@ -110,15 +108,10 @@ def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
         yield value[start:]
 
 
-def _tags_in(content: str, now: float) -> Tags:
-    """Return the tags in ``content``: also ``noindex`` for an ``unavailable_after`` in the past."""
+def _tags_in(content: str) -> Tags:
     tags = Tags()
-    for directive in _directives(content):
-        date, word = directive.group("date", "word")
-        if date is None:
-            tags |= _MEANS.get(word.lower(), Tags())
-        elif (moment := read_date(date)) is not None and moment.timestamp() <= now:
-            tags |= Tags(noindex=True)
+    for word in _directives(content):
+        tags |= _MEANS.get(word.lower(), Tags())
     return tags
 
 

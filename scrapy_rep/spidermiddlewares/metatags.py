@@ -1,6 +1,5 @@
 """The spider middleware that obeys robots meta tags and X-Robots-Tag."""
 
-from time import time
 from typing import Any, Final
 
 from scrapy import Request
@@ -89,7 +88,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         if not (values or elements):  # most pages
             return _NO_TAGS
         headers = (value.decode("latin-1") for value in values)
-        tags = of_page(headers, elements, tokens, time())
+        tags = of_page(headers, elements, tokens)
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
             page = quoted_url(response)
