@@ -59,28 +59,21 @@ async def _look_up(robots: Robots, url: str) -> Record | None:
 
 
 def _as_json(source: str, result: Lint) -> str:
-    return json.dumps(
-        {
-            "source": source,
-            "lines": [reading._asdict() for reading in result.readings],
-            "findings": [finding._asdict() for finding in result.findings],
-        }
-    )
+    lines, findings = ([each._asdict() for each in part] for part in result)
+    return json.dumps({"source": source, "lines": lines, "findings": findings})
 
 
 def _as_text(source: str, result: Lint) -> str:
     """Return the lines of the file and their meanings as text, with findings below their lines."""
     findings: dict[int | None, list[str]] = {}
-    for finding in result.findings:
-        text = coloured("finding", f"! {printable(finding.text)}")
-        findings.setdefault(finding.line, []).append(f"        {text}")
+    for line, _, text in result.findings:
+        findings.setdefault(line, []).append(f"        {coloured('finding', f'! {text}')}")
     lines = [coloured("heading", printable(source)), *findings.get(None, [])]
     width = min(_WIDTH, max((len(printable(r.raw)) for r in result.readings), default=0))
-    for reading in result.readings:
-        raw = short(printable(reading.raw), width)
-        taken_for = short(printable(reading.taken_for), _WIDTH)
-        lines.append(f"{reading.line:6}  {raw:{width}}  {taken_for}".rstrip())
-        lines += findings.get(reading.line, [])
+    for line, raw, taken_for in result.readings:
+        read = short(printable(taken_for), _WIDTH)
+        lines.append(f"{line:6}  {short(printable(raw), width):{width}}  {read}".rstrip())
+        lines += findings.get(line, [])
     lines.append(f"{counted(len(result.readings), 'line')}, findings: {len(result.findings)}")
     return "\n".join(lines)
 

@@ -56,7 +56,7 @@ class Group:
     def tokens(self) -> tuple[str, ...]:
         """The product tokens of the ``User-agent`` lines in lower case; ``*``: all crawlers."""
         values = (agent.value.encode().lower() for agent in self.agents)
-        names = (names[-1].decode() for names in map(_names_in_agent, values) if names)
+        names = (names[-1].decode() for names in map(names_in_agent, values) if names)
         return tuple(dict.fromkeys(names))
 
 
@@ -126,7 +126,7 @@ class RobotsTxt:
             is_ours = False
             for line, is_next in self._contents.agents_and_fields(span, tuple(names)):
                 if line.kind is LineKind.USER_AGENT:
-                    is_ours = (is_ours and is_next) or token in _names_in_agent(line.value.lower())
+                    is_ours = (is_ours and is_next) or token in names_in_agent(line.value.lower())
                 elif is_ours and line.kind is LineKind.OTHER:
                     fields.append(_field(line))
         return tuple(field for field in fields if not names or field.name in names)
@@ -171,7 +171,7 @@ class RobotsTxt:
         return [
             span
             for agents, span in self._contents.groups()
-            if any(name in _names_in_agent(agent) for agent in agents)
+            if any(name in names_in_agent(agent) for agent in agents)
         ]
 
     def _name_and_spans(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
@@ -181,7 +181,7 @@ class RobotsTxt:
         names = _names_of(tokens)
         spans: dict[bytes, list[Span]] = {}
         for agents, span in self._contents.groups(*names):
-            for name in {name for agent in agents for name in _names_in_agent(agent)}:
+            for name in {name for agent in agents for name in names_in_agent(agent)}:
                 before = spans.setdefault(name, [])
                 if before and before[-1].stop == span.start:
                     number, start, _ = before[-1]
@@ -212,7 +212,7 @@ def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
 
 
 @lru_cache
-def _names_in_agent(agent: bytes) -> tuple[bytes, ...]:
+def names_in_agent(agent: bytes) -> tuple[bytes, ...]:
     """Return the names, maybe none, in a lower-case ``User-agent`` value, the longest name last.
 
     One name is the product token at the beginning (SPEC G-3). Some crawlers have a name with

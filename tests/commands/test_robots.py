@@ -264,15 +264,15 @@ def test_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
         "! the file begins with a byte order mark, whole or a part of it",
         "1 User-agent: * a group for anyone",
         "2 Dissallow: /a disallow /a",
-        "! Dissallow: a typing error in a field that is accepted all the same",
+        "! a typing error in the field, which is accepted all the same",
         "3 Disallow: private disallow that never matches",
-        "! private: a path begins with '/' or '*': the rule never matches",
+        "! a path begins with '/' or '*', not with a host: the rule never matches",
         "4 Foo: bar an unknown field",
-        "! Foo: a field that no crawler is known to read",
+        "! a field that is not in RFC 9309, and that few crawlers read, or none",
         "4 lines, findings: 4",
     ]
     found = robots_command("lint", "--json", "-", stdin=FILE).json["findings"]
-    codes = ["byte-order-mark", "misspelt", "no-slash", "unknown-field"]
+    codes = ["byte-order-mark", "misspelt", "no-path", "unknown-field"]
     assert [finding["code"] for finding in found] == codes
 
 
