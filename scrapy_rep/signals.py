@@ -29,9 +29,6 @@ robotstxt_changed: Final = object()
 """``(origin, old, new, request)``: a fetched robots.txt differs from the one before it."""
 robotstxt_overridden: Final = object()
 """``(request, override)``: an entry of REP_OVERRIDES decided instead of robots.txt."""
-robotstxt_differs: Final = object()
-"""``(request, verdict, builtin_allows)``: in a dry run, Scrapy's built-in middleware would decide
-differently."""
 robotstxt_crawl_delay: Final = object()
 """``(origin, delay, taken)``: a robots.txt has a delay between requests. ``taken`` is the delay
 that is used; None if DOWNLOAD_SLOTS has a delay for the slot."""

@@ -24,7 +24,7 @@ from scrapy_rep.cache.records import Records
 from scrapy_rep.cache.shared_by_crawls import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
-from scrapy_rep.downloadermiddlewares.dry_run_log import BuiltIn, DryRun
+from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -80,8 +80,7 @@ class CrawlParts:
         self.drops: Drops = Drops(crawler, self.announcer)
         self.override_log: OverrideLog = OverrideLog(crawler, self.announcer, overrides)
         self._shared = get_shared(options)
-        builtin = BuiltIn(crawler) if options.dry_run else None
-        records = self._make_records(builtin)
+        records = self._make_records()
         self.cache: Cache = Cache(records, self._shared.entries, self._send_parsed)
         decider = Decider(crawler, self.cache, overrides)
         self.decider: Decider = decider
@@ -91,8 +90,8 @@ class CrawlParts:
             crawler, decider, self.admission, clock
         )
         self.dry_run: DryRun | None = None
-        if builtin is not None:
-            self.dry_run = DryRun(crawler, self.cache, self.drops, self.admission, builtin, clock)
+        if options.dry_run:
+            self.dry_run = DryRun(crawler, self.drops, self.admission, clock)
         again = DecideAgain(crawler, decider, process_request)
         self._wire = Wire(self.admission, self.waiting_requests, again, give_back, clock)
         robots = Robots(self.cache, decider, self.admission.holds, leases.pause_until)
@@ -104,14 +103,13 @@ class CrawlParts:
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
-    def _make_records(self, builtin: BuiltIn | None) -> Records:
+    def _make_records(self) -> Records:
         crawler, options, clock = self._crawler, self._options, self.clock
-        store_error_body = None if builtin is None else builtin.store_error_body
         most = options.concurrent_fetches or concurrent_requests(crawler.settings)
         return Records(
             policy=options.policy,
             store=self._shared.store,
-            fetch=Fetcher(crawler, options, self._verdict_on_hop, store_error_body).fetch,
+            fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
             send_record=self.announcer.send_record,
             clock=clock,
             jitter=random.random,

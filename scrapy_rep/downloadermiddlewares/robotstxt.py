@@ -158,7 +158,8 @@ class RobotsTxtMiddleware:
             # for all product tokens: None means that.
             tokens = decision.tokens if decision.origin else None
             store_grant(request, request.url, tokens, returned=note.returned)
-            return self._dry_run.report(request, decision, note.source)
+            self._dry_run.report(request, decision, note.source)
+            return _PASSED
         returned = self._pass_return_or_drop(request, decision, note, situation)
         return _PASSED if returned is None else _completed(returned)
 

@@ -18,7 +18,6 @@ from typing import Any, Final
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
-from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
@@ -46,7 +45,6 @@ from scrapy_rep.protocol.limits import MAX_REDIRECTS
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
-    Evidence,
     Outcome,
     Unavailable,
     Unreachable,
@@ -85,18 +83,15 @@ class Fetcher:
         crawler: Crawler,
         options: Options,
         verdict_on: Callable[[Request, Origin], Coroutine[Any, Any, Verdict | None]],
-        keep_error: Callable[[Evidence, Response], None] | None = None,
     ) -> None:
         """``verdict_on`` returns the verdict on the target of a redirect; None if it isn't known.
 
         It is called with a request for the target, and the origin of the file that is fetched.
-        ``keep_error`` is called with the last response if it is an error of the site itself.
         """
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options
         self._verdict_on = verdict_on
-        self._keep_error = keep_error
         self._in_flight = 0
         self._numbers = count(1)
         self._warned = Once()
@@ -190,7 +185,7 @@ class Fetcher:
             return None
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
-        """Return the outcome after ``answer``; an error response is kept (``keep_error``).
+        """Return the outcome after ``answer``.
 
         ``location`` is that of one redirect too many: then the outcome is Unavailable.
         """
@@ -204,10 +199,7 @@ class Fetcher:
             else:
                 error = f"status {answer.response.status} ({mitigation})"
                 evidence = chain.evidence(answer, error=error)
-            outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
-            if self._keep_error is not None and not isinstance(outcome, Available):
-                self._keep_error(evidence, answer.response)
-            return outcome
+            return outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
         error = f"more than {MAX_REDIRECTS} redirects"
         return Unavailable(chain.evidence(answer, error=error))
 

@@ -109,7 +109,6 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scrapy.cfg").touch()
     calm, failing = web.site(robots(RULES)), web.site(answer(503))
-    differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
     diary = [web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n")).url("/diary")]
     tagged = [
         web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]}).url("/page"),
@@ -133,7 +132,6 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         ([*private, *(site.url(f"/{n}") for site in slow[:2] for n in range(4))], dry),
         ([site.url("/") for site in slow], {}),
         ([edge.url("/"), edge.url("/2"), priced.url("/")], {}),
-        ([differing.url("/")], dry),
         *[([failing.url("/")], {**stored, "REP_RETRY_DELAY": 0.001})] * 2,
     ]
     following = [(tagged, {}), (tagged, {**dry, "REP_META_TAGS": "drop"})]

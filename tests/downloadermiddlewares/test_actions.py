@@ -107,8 +107,6 @@ class Scene:
         # Browsers of later tests are asked about by all crawls of the process.
         remove_part(self.crawler, Subresources)
         self.admission = self.middleware.admission
-        if self.parts.dry_run is not None:
-            self.parts.dry_run._builtin_allows = not_known
 
     def record(self, kind):
         origin = origin_of(self.url)
@@ -212,10 +210,6 @@ def awaited(coroutine):
 
 async def as_coroutine(awaitable):
     return await awaitable
-
-
-async def not_known(*_):
-    return None
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -7,33 +7,25 @@ import pytest
 from scrapy import Request
 
 from tests.crawling.crawl import crawl
-from tests.crawling.web import answer, gzipped, robots
-from tests.decision.test_overrides import overridden, override
+from tests.crawling.web import answer, robots
 from tests.test_signals import Ear
 
 
 async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
     plain = web.site(robots("User-agent: *\nDisallow: /private\n"))
     failing = web.site(answer(503))
-    # Protego takes 'testbot' for a part of the group's name; here tokens are equal or not.
-    differs = web.site(robots("User-agent: test\nDisallow: /\n"))
-    urls = [plain.url("/private"), plain.url("/"), failing.url("/"), differs.url("/")]
-    ear = Ear("robotstxt_differs", "robotstxt_forbidden", "robotstxt_verdict")
+    urls = [plain.url("/private"), plain.url("/"), failing.url("/")]
+    ear = Ear("robotstxt_forbidden", "robotstxt_verdict")
     result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
     assert sorted(result.fetched) == sorted(urls)
     assert "robotstxt/forbidden" not in result.stats
     assert result.stats["robotstxt/dry_run/forbidden"] == 2
     assert result.stats["robotstxt/dry_run/forbidden_reason_count/unreachable"] == 1
-    assert result.stats["robotstxt/dry_run/differs_from_builtin"] == 2
     heard = {(name, what["request"].url): what for name, what in ear.heard}
     assert heard["robotstxt_forbidden", plain.url("/private")]["dropped"] is False
-    assert heard["robotstxt_differs", failing.url("/")]["builtin_allows"] is True
-    assert heard["robotstxt_differs", differs.url("/")]["builtin_allows"] is False
     lines = result.messages(logging.INFO)
-    would = "Dry run, Scrapy's built-in would"
-    begin = f"{would} send <GET {failing.url('/')}>, scrapy-rep would drop it: robots.txt is unreachable: "
-    assert any(line.startswith(f"{begin}status 503, next try at ") for line in lines)
-    assert f"{would} drop <GET {differs.url('/')}>, scrapy-rep would send it: " in " ".join(lines)
+    begin = f"Dry run, would drop <GET {failing.url('/')}>: robots.txt is unreachable: status 503"
+    assert any(line.startswith(begin) for line in lines)
     assert lines[0].startswith("Reading robots.txt as 'testbot', records in memory://, ")
     assert result.messages(logging.WARNING)[0] == (
         "Dry run: all requests are sent. No Crawl-delay is kept, and no pause after status 429 or 503"
@@ -47,15 +39,13 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
         web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}") for n in (2, 3)
     ]
     failing = web.site(answer(503), host="127.0.0.4")
-    # Protego takes 'testbot' for a part of the group's name; here tokens are equal or not.
-    differs = web.site(robots("User-agent: test\nDisallow: /\n"), host="127.0.0.5")
     urls = [
         plain.url(f"/{name}/{n}")
         for name, times in (("private", 4), ("cgi", 2))
         for n in range(times)
     ]
     urls += [slow[0].url(f"/{n}") for n in range(3)] + [slow[1].url("/")]
-    urls += [site.url(f"/{n}") for site in (failing, differs) for n in range(3)]
+    urls += [failing.url(f"/{n}") for n in range(3)]
     settings = {
         "REP_DRY_RUN": True,
         "REP_UNREACHABLE_ACTION": "defer",
@@ -72,19 +62,16 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
         f"Disallow: /cgi (line 3 of {where})",
     ]
     assert len([line for line in lines if line.startswith("Dry run, would defer ")]) == 1
-    assert len([line for line in lines if line.startswith("Dry run, Scrapy's built-in would")]) == 1
     assert len([line for line in lines if "line 2): the delay would be 60 s" in line]) == 2
     (summary,) = [line for line in lines if line.startswith("Dry run: ") and "would have" in line]
     begin, *rows = summary.splitlines()
     assert begin.startswith(
-        "Dry run: 6 would have been dropped, 3 deferred; the built-in decides differently on 3; "
-        "with the delays of 2 sites this crawl takes at least 2 minutes ("
+        "Dry run: 6 would have been dropped, 3 deferred; with the delays of 2 sites this crawl takes at least 2 minutes ("
     )
     assert rows == [f"       4  {told[0]}", f"       2  {told[1]}"]
     told = {
         "robotstxt/dry_run/forbidden": 6,
         "robotstxt/dry_run/deferred": 3,
-        "robotstxt/dry_run/differs_from_builtin": 3,
         "robotstxt/dry_run/hosts_with_delay": 2,
         "robotstxt/dry_run/seconds_with_delays": 120,
     }
@@ -101,36 +88,10 @@ async def test_a_dry_run_tells_of_a_url_without_an_origin(web):
     assert f"Dry run, would drop <GET {bad.url}>: no-origin" in result.messages()
 
 
-async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
-    rules = "User-agent: *\nDisallow: /private\n"
-    missing, failing = web.site(gzipped(rules, status=404)), web.site(answer(503, rules))
-    urls = [site.url(path) for site in (missing, failing) for path in ("/private", "/")]
-    ear = Ear("robotstxt_differs")
-    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
-    assert sorted(result.fetched) == sorted(urls)
-    heard = {what["request"].url: what["builtin_allows"] for _, what in ear.heard}
-    assert heard == {missing.url("/private"): False, failing.url("/"): True}
-    summary = result.messages(logging.INFO)[-1].splitlines()[0]
-    assert summary.endswith("; no site has a delay")
-
-
-async def test_error_responses_of_earlier_crawls_allow_everything_in_the_built_in(web, tmp_path):
-    site = web.site(answer(404, "User-agent: *\nDisallow: /private\n"))
-    store = f"sqlite:///{tmp_path}/robots.sqlite"
-    settings = {"REP_DRY_RUN": True, "REP_STORE": store, "REP_PURPOSES": ["search"]}
-    results = [await crawl(site.url("/private"), settings=settings) for _ in range(2)]
-    (line,) = [text for text in results[0].messages() if "would send it: " in text]
-    assert "would send it: unavailable" in line
-    assert [
-        result.stats.get("robotstxt/dry_run/differs_from_builtin", 0) for result in results
-    ] == [1, 0]
-    assert len(site.robots_requests) == 1
-
-
 async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, clock):
     site = web.site(answer(503))
     urls = [site.url("/1"), site.url("/2")]
-    ear = Ear("robotstxt_differs", "robotstxt_forbidden")
+    ear = Ear("robotstxt_forbidden")
     result = await crawl(
         urls[0],
         settings={
@@ -152,30 +113,6 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
     assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
     (_, warning) = [text for text in result.messages(logging.WARNING) if "503" in text]
     assert "its pages are disallowed" in warning
-
-
-@pytest.mark.parametrize("policy", ["ignore", "disallow"])
-async def test_a_dry_run_compares_no_override_with_a_robotstxt_that_it_does_not_know(web, policy):
-    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
-    urls = [site.url("/"), site.url("/private")]
-    would_drop = policy == "disallow"
-    dry = {**overridden(override(policy)), "REP_DRY_RUN": True}
-    result = await crawl(*urls, settings=dry)
-    assert site.robots_requests == []
-    assert result.stats.get("robotstxt/dry_run/forbidden", 0) == 2 * would_drop
-    assert "robotstxt/dry_run/differs_from_builtin" not in result.stats
-    assert not [text for text in result.messages() if "Scrapy's built-in" in text]
-
-
-async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web, tmp_path):
-    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
-    stored = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    await crawl(site.url("/"), settings=stored)
-    dry = {**overridden(override("ignore")), **stored, "REP_DRY_RUN": True}
-    ear = Ear("robotstxt_differs")
-    await crawl(site.url("/"), site.url("/private"), settings=dry, opened=ear.listen)
-    assert len(site.robots_requests) == 1
-    assert [what["request"].url for _, what in ear.heard] == [site.url("/private")]
 
 
 @pytest.mark.parametrize("name", ["decision.decider.split_url", "decision.usage.describe"])

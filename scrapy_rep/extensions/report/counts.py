@@ -33,8 +33,6 @@ MAX_ORIGINS: Final = 100_000
 MAX_DROPS: Final = 10_000
 """Maximum number of rules and other causes of drops with a row. Further ones are counted in one
 common row for each reason."""
-MAX_DIFFERING: Final = 200
-"""Maximum number of listed requests on which Scrapy's built-in middleware decides differently."""
 MAX_URL: Final = 500
 SAMPLE: Final = 10
 """Maximum number of URLs in the sample of a row; 1 after MAX_URLS URLs in all rows."""
@@ -92,8 +90,6 @@ class Counts:
         self.texts = Texts()
         self._overrides: dict[str, RequestsRow] = {}
         self.exempt = RequestsRow()
-        self._differing = 0
-        self._differing_urls: list[dict[str, Any]] = []
         self._sampled = 0
 
     def receivers(self) -> list[tuple[Callable[..., None], object]]:
@@ -105,7 +101,6 @@ class Counts:
             (self.count_loaded, signals.robotstxt_loaded),
             (self.count_changed, signals.robotstxt_changed),
             (self.count_overridden, signals.robotstxt_overridden),
-            (self.count_differing, signals.robotstxt_differs),
             (self.count_crawl_delay, signals.robotstxt_crawl_delay),
             (self.count_back_off, signals.robotstxt_back_off),
             (self.count_refused, signals.robotstxt_refused),
@@ -180,15 +175,6 @@ class Counts:
         row = self._overrides.setdefault(override.host, RequestsRow(override.as_dict()))
         self._count_request(row, request.url)
 
-    def count_differing(self, request: Request, verdict: Verdict) -> None:
-        """Count a request on which the built-in differs; list it, if fewer than MAX_DIFFERING."""
-        self._differing += 1
-        if len(self._differing_urls) < MAX_DIFFERING:
-            url = short(without_credentials(request.url), MAX_URL)
-            _, rule, line, _ = _what_decided(request, verdict)
-            row = {"url": url, "allowed": verdict.allowed, "reason": verdict.reason.value}
-            self._differing_urls.append({**row, "rule": rule, "line": line})
-
     def count_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         field = delay.field
         self.row(str(origin)).crawl_delay = {
@@ -243,7 +229,6 @@ class Counts:
             "drops": [row.as_dict() for row in drops],
             "overrides": [row.as_dict() for row in self._overrides.values()],
             "exempt": self.exempt.as_dict(),
-            "differing": {"requests": self._differing, "urls": self._differing_urls},
             "usage": self.usage.as_dict(),
             "texts": self.texts.as_dict(),
         }

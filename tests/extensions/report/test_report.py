@@ -77,7 +77,6 @@ async def test_a_dry_run_reports_what_would_be(web, tmp_path):
     assert "All requests were sent" in text
     assert "Requests that would be dropped" in text
     assert "requests dropped" not in text
-    assert "Where the built-in middleware decides differently" in text
     assert "Usage preferences" not in text  # without purposes
 
 
