@@ -13,6 +13,16 @@ BEGIN, END = "<!-- python -m tests.acid.compare -->\n", "<!-- end -->\n"
 WHOSE = ("RFC 9309", "Google", "decision")
 KINDS = ("robots tags", "politeness")
 """Of stories that are not about robots.txt, and so not counted by whose rule they are."""
+BEST_KNOWN = (
+    "scrapy-rep",
+    "Scrapy's built-in",
+    "Crawlee (Python)",
+    "Crawl4AI",
+    "Scrapling",
+    "Wget 1",
+    "HTTrack",
+)
+"""The crawlers in the README."""
 KEPT, STRICT, NOT_KEPT = "kept", "too strict", "not kept"
 
 
@@ -199,8 +209,8 @@ Kept by whose rule: the stories about robots.txt; those about robots tags and po
 def readme(found):
     """Return the README of the project with the table of what was found."""
     before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    table = markdown(row[:-1] for row in summary(found))
-    table = table.replace("| --- " * 9, "| --- " + "| --: " * 8)
+    rows = (row[:4] for row in summary(found) if row[0].startswith(("crawler", *BEST_KNOWN)))
+    table = markdown(rows).replace("| --- " * 4, "| --- " + "| --: " * 3)
     return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
 
 

@@ -61,9 +61,10 @@ def logged_by(crawls):
 
 
 def sections(page):
-    """Return the text of each section of a page by its heading, without indents."""
-    heads = re.split(r"(?m)^(.+)\n=+$", (ROOT / page).read_text(encoding="utf-8"))[3:]
-    return {
-        head: textwrap.dedent(re.sub(r"(?m)^ +", "", text))
-        for head, text in zip(heads[::2], heads[1::2], strict=True)
-    }
+    """Return the text of each subsection of a page by its heading, without indents."""
+    heads = re.split(r"(?m)^(.+)\n-+$", (ROOT / page).read_text(encoding="utf-8"))[1:]
+    return {head: unindented(text) for head, text in zip(heads[::2], heads[1::2], strict=True)}
+
+
+def unindented(text):
+    return re.sub(r"(?m)^ +", "", text)

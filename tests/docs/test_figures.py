@@ -10,8 +10,8 @@ from scrapy_rep.settings import Options
 from tests.benchmarks import results
 from tests.docs.blocks import ROOT
 
-PAGE = (ROOT / "docs" / "figures.rst").read_text(encoding="utf-8")
-IMAGES = dict(re.findall(r"\.\. image:: _static/figures/(\w+)\.svg\n    :alt: (.+)", PAGE))
+PAGE = (ROOT / "docs" / "usage" / "comparison.rst").read_text(encoding="utf-8")
+IMAGES = dict(re.findall(r"\.\. image:: \.\./_static/figures/(\w+)\.svg\n    :alt: (.+)", PAGE))
 TABLES = re.findall(r"\.\. measured:: (\w+)\n    :varied: (.+)\n    :ratios: (.+)\n(?=\n|\Z)", PAGE)
 RATIOS = re.findall(r":ratio:`([^`]+)`", PAGE)
 TITLE = "{http://purl.org/dc/elements/1.1/}title"

@@ -4,7 +4,7 @@
 
 Each URL of the corpus is asked for four crawlers. Since real URLs meet few rules, each rule of a
 site is also made into URLs that it should match ("made of rules"). A disagreement is of the kind
-whose text has to be taken out of the file for Protego to agree. docs/conformance.rst explains the
+whose text has to be taken out of the file for Protego to agree. docs/yardstick.rst explains the
 kinds, and settles each by the documents.
 """
 

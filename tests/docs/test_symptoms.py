@@ -1,4 +1,4 @@
-"""Each line of the log in a section of the page by symptom is logged by a crawl with this symptom."""
+"""Each line of the log in a subsection of the page by symptom is logged by a crawl with this symptom."""
 
 import pytest
 from scrapy import Request
@@ -7,11 +7,12 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, closing_when, crawl
 from tests.crawling.web import answer, robots
-from tests.docs.blocks import lines_of, logged_by, of_kind, sections
+from tests.docs.blocks import lines_of, logged_by, of_kind, sections, unindented
 from tests.docs.test_console import FollowingSpider
 
-PAGE = "docs/usage/troubleshooting.rst"
+PAGE = "docs/usage/first-hour.rst"
 RULES = "User-agent: *\nDisallow: /private\n"
+STORED = {"REP_STORE": "sqlite:///robots.sqlite"}
 
 
 def until_logged(begin):
@@ -36,6 +37,9 @@ async def not_ending(web):
 async def waiting(web):
     hanging = web.site([["hold"]])
     yield await crawl(hanging.url("/"), settings={"REP_TIMEOUT": 0.1})
+    failing = web.site(answer(503))
+    for _ in range(2):
+        yield await crawl(failing.url("/"), settings={**STORED, "REP_RETRY_DELAY": 0.001})
     held = web.site([["hold"]])
     both = [crawl(held.url("/"), **until_logged("Waiting for robots.txt")) for _ in range(2)]
     for run in await gatherResults([Deferred.fromCoroutine(each) for each in both]):
@@ -65,11 +69,17 @@ async def none_dropped(web):
     yield await crawl(exempt)
 
 
+async def refused(web):
+    edge = web.site(robots(""), paths={"*": [answer(403, headers={"cf-mitigated": "challenge"})]})
+    priced = web.site(robots(""), paths={"*": [answer(402, headers={"crawler-price": "USD 0.01"})]})
+    yield await crawl(edge.url("/"), edge.url("/2"), priced.url("/"))
+
+
 async def memory(web):
     sites = [web.site(robots(RULES)) for _ in range(2)]
     urls = [site.url(f"/{number}") for number in range(20) for site in sites]
-    settings = {"REP_STORE": "sqlite:///robots.sqlite", "CONCURRENT_REQUESTS": 1}
-    yield await crawl(*urls, settings={**settings, "REP_MEMORY_MAX_BYTES": 1})
+    settings = {**STORED, "CONCURRENT_REQUESTS": 1, "REP_MEMORY_MAX_BYTES": 1}
+    yield await crawl(*urls, settings=settings)
 
 
 SYMPTOMS = {
@@ -78,6 +88,7 @@ SYMPTOMS = {
     "It waits": waiting,
     "Everything is dropped": all_dropped,
     "Nothing is dropped": none_dropped,
+    "Allowed, but refused by the site": refused,
     "Memory": memory,
 }
 
@@ -92,7 +103,9 @@ async def test_the_lines_of_a_symptom_are_logged(symptom, web, tmp_path, monkeyp
     monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
     monkeypatch.setattr("scrapy_rep.cache.records._LOGGED_POLL", 1)
     logged = logged_by([run async for run in SYMPTOMS[symptom](web)])
-    blocks = [block for block in of_kind("log") if block.text in sections(PAGE)[symptom]]
+    blocks = [
+        block for block in of_kind("log") if unindented(block.text) in sections(PAGE)[symptom]
+    ]
     assert blocks
     for block in blocks:
         assert [line for line in lines_of(block) if line not in logged] == []
