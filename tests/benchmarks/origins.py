@@ -4,13 +4,17 @@
 
 A download handler in the process answers for every host after some 50 ms: robots.txt files of the
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
-ours, ours again with the store that it has left, and ours with a store in memory, in turns. All
-requests are start requests of one moment. Printed are the processor time of an origin above that of a crawl without robots.txt and
-its ratio to the built-in's; peak memory above the start; the most lookups under way at a time; and
-the size of the store.
+ours, ours again with the store that it has left, and ours with a store in memory, in turns. ``floor``
+is one more plain request a host, without any of these. All requests are start requests of one
+moment. Printed are the processor time of an origin above that of a crawl without robots.txt and its
+ratio to the built-in's; peak memory above the start; the most lookups under way at a time; the most
+tasks of asyncio alive at a time, and the full collections of the garbage collector, which both grow
+if pages are let go in bunches; and the size of the store.
 """
 
 import argparse
+import asyncio
+import gc
 import json
 import math
 import random
@@ -20,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import scrapy
@@ -46,6 +51,7 @@ CRAWLS = {
     "again": OURS,
     "memory": {**OURS, "REP_STORE": "memory://"},
 }
+CRAWLS["floor"] = {**OFF, **SCRAPYS, "DOWNLOADER_MIDDLEWARES": {f"{__name__}.OneMore": 100}}
 OVER_BUILTIN = ("ours/built-in", "again/built-in", "memory/built-in")
 SEED = 9309
 
@@ -76,6 +82,21 @@ class Handler:
         pass
 
 
+class OneMore:
+    """Sends one more request to each host, as any plugin for robots.txt must."""
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_request(self, request):
+        if not request.url.endswith("/robots.txt"):
+            await self.crawler.engine.download_async(scrapy.Request(f"{request.url}robots.txt"))
+
+
 class Many(scrapy.Spider):
     name = "many"
     origins = 0
@@ -98,11 +119,11 @@ def processor():
 
 
 class Watch:
-    """Looks how many lookups are under way."""
+    """Looks how many lookups are under way, and how many tasks are alive."""
 
     def __init__(self, crawler):
         self.crawler = crawler
-        self.most = 0
+        self.most = self.tasks = 0
         self.started = 0.0
         crawler.signals.connect(self.opened, scrapy.signals.spider_opened)
         crawler.signals.connect(self.closed, scrapy.signals.spider_closed)
@@ -115,6 +136,8 @@ class Watch:
         self.loop.stop()
 
     def look(self):
+        with suppress(RuntimeError):  # in another mode no loop of asyncio runs
+            self.tasks = max(self.tasks, len(asyncio.all_tasks()))
         ours = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if ours is not None:
             self.most = max(self.most, len(ours._cache._lookups))
@@ -140,6 +163,7 @@ def run(order):
     crawler = process.create_crawler(Many)
     watch = Watch(crawler)
     memory, start = peak_mib(), processor()
+    collections = gc.get_stats()[2]["collections"]
     process.crawl(crawler, origins=order["origins"])
     process.start()
     stats = crawler.stats.get_stats()
@@ -149,6 +173,8 @@ def run(order):
                 "seconds": processor() - start,
                 "memory": peak_mib() - memory,
                 "most": watch.most,
+                "tasks": watch.tasks,
+                "full": gc.get_stats()[2]["collections"] - collections,
                 "pages": stats.get("response_received_count", 0),
             }
         )
@@ -180,7 +206,9 @@ def measure(options, origins):
                 rows[name].append(crawl(order))
             stores.append(path.stat().st_size / origins if path.exists() else 0)
     print(f"{origins:,} origins, mode {options.mode}, median of {options.rounds}")
-    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'lookups':>9} {'pages':>8}")
+    print(
+        f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'lookups':>9} {'tasks':>8} {'full gc':>8} {'pages':>8}"
+    )
     base = [row["seconds"] for row in rows["off"]]
     costs = {
         name: statistics.median(
@@ -190,9 +218,12 @@ def measure(options, origins):
     }
     memory = {name: statistics.median(row["memory"] for row in rows[name]) for name in rows}
     for name, found in rows.items():
-        most, pages = (max(row[key] for row in found) for key in ("most", "pages"))
+        counts = (max(row[key] for row in found) for key in ("most", "tasks", "full", "pages"))
         ratio = costs[name] / costs.get("built-in", math.nan)
-        print(f"{name:>10} {costs[name]:13.0f} {ratio:6.2f} {memory[name]:7.0f} {most:9} {pages:8}")
+        print(
+            f"{name:>10} {costs[name]:13.0f} {ratio:6.2f} {memory[name]:7.0f} {next(counts):9}"
+            f" {' '.join(f'{count:8}' for count in counts)}"
+        )
     print(f"the store: {statistics.median(stores):.0f} bytes an origin", flush=True)
     return costs, memory
 
