@@ -26,7 +26,7 @@ SETTINGS = {
     # The site that recovers is asked again while the demo still runs.
     "REP_RETRY_DELAY": 1,
     # Sites that are unreachable have their pages dropped at once, rather than waited for.
-    "REP_UNREACHABLE_ACTION": "drop",
+    "REP_DEFER_TIMEOUT": 0,
     # The site whose rules expire quickly asks for a max-age of a second. By default no answer is
     # used for less than ten minutes.
     "REP_CACHE_TTL_MIN": 1,

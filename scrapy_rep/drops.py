@@ -18,15 +18,13 @@ from scrapy.crawler import Crawler
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import Judgement, describe_decision, store_judgement
 from scrapy_rep.exceptions import message_prefix
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request, without_credentials
 
-_COUNTS: Final = stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT
-_DRY_RUN_COUNTS: Final = stats.DRY_RUN_FORBIDDEN, stats.DRY_RUN_REASON_COUNT
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _SUMMARIES: Final = {
     "Items of pages with noindex: %d": stats.TAGS_NOINDEX,
@@ -126,9 +124,8 @@ class Drops:
         If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
         preferences are the reason, ``judgement`` is that about them.
         """
-        total, by_reason = _DRY_RUN_COUNTS if self._dry_run else _COUNTS
-        stats.count(self._crawler, total)
-        stats.count(self._crawler, by_reason.format(reason=verdict.reason.value))
+        for name in self._counts(verdict.reason):
+            stats.count(self._crawler, name)
         causes = self.causes if page is None or self._dry_run else self._links
         is_new = causes.add_verdict(verdict, judgement)
         if not self._dry_run:
@@ -149,6 +146,15 @@ class Drops:
         self.announcer.send(
             robotstxt_forbidden, request=request, verdict=verdict, dropped=not self._dry_run
         )
+
+    def _counts(self, reason: Reason) -> tuple[str, ...]:
+        """Return the stats that count a drop. No site has forbidden what is unreachable."""
+        if self._dry_run:
+            by_reason = stats.DRY_RUN_REASON_COUNT.format(reason=reason.value)
+            return stats.DRY_RUN_FORBIDDEN, by_reason
+        if reason is Reason.UNREACHABLE:
+            return (stats.UNREACHABLE_DROPPED,)
+        return stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value)
 
     def log_summary(self) -> None:
         """Log the number of requests dropped with the main causes, and of what else was obeyed.

@@ -6,8 +6,12 @@ The functions return the texts of dropped requests for messages.
 import math
 from collections.abc import Mapping
 
+from scrapy import exceptions
 from scrapy.exceptions import IgnoreRequest
+from twisted.internet.error import DNSLookupError
 
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.outcome import DNS_ERROR
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, short, utc_time_text, without_credentials
@@ -59,6 +63,20 @@ class CrawlClosingError(Exception):
 
 class SettingsError(ValueError):
     """Raised when a crawl starts if a setting has an invalid value. The crawl is stopped."""
+
+
+def dns_error_of(verdict: Verdict, origin: Origin | None) -> Exception | None:
+    """Return the error that a page of ``origin`` ends with if its name can't be resolved.
+
+    Return None if that is not why robots.txt is unreachable. ``verdict`` may come from a store, so
+    the error is a new one of the class that Scrapy raises.
+    """
+    if origin is None or verdict.outage is None or verdict.outage.cause != DNS_ERROR:
+        return None
+    # Scrapy before 2.15 raises that of Twisted.
+    error_class = getattr(exceptions, "CannotResolveHostError", DNSLookupError)
+    error: Exception = error_class(f"{DNS_ERROR}: {origin.host}")
+    return error
 
 
 def message_prefix(verdict: Verdict) -> str:

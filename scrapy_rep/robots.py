@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
@@ -130,11 +131,13 @@ class Robots:
     def next_try(self, page: str | Request) -> float | None:
         """Return when an unreachable robots.txt is fetched again, in seconds since the epoch.
 
-        Return None if the robots.txt of ``page`` is not known to be unreachable, and infinity if it
-        is not fetched again in this crawl.
+        Return None if the robots.txt of ``page`` is not known to be unreachable, and infinity if no
+        request waits for it: it is not fetched again in this crawl, or its host does not exist.
         """
         entry = self._cache.known_entry(origin_of(_request(page).url))
-        return entry.end if entry is not None and entry.is_unreachable else None
+        if entry is None or not entry.is_unreachable:
+            return None
+        return entry.end if entry.is_worth_a_wait else math.inf
 
     async def back_off(self, page: str | Request) -> float | None:
         """Return when the pause of the host of ``page`` ends, in seconds since the epoch.

@@ -124,8 +124,10 @@ INTERACTIVE: Final = "_REP_INTERACTIVE"
 """A private setting of Scrapy's commands whose user waits for the result: requests to unreachable
 origins are not deferred, and dropped requests are written to standard error."""
 _GONE: Final = {
+    "REP_CRAWL_DELAY_MIN": "DOWNLOAD_DELAY is a delay for all sites",
     "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
     "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
+    "REP_UNREACHABLE_ACTION": "REP_DEFER_TIMEOUT = 0 drops requests at once",
     "REP_USAGE_UNKNOWN": 'pages about which a site says nothing have "unknown" in '
     'meta["robotstxt"]["usage"]["results"]',
 }
@@ -166,13 +168,11 @@ class Options:
     unreachable_allow_after: float = _setting(
         "REP_UNREACHABLE_ALLOW_AFTER", limits.UNREACHABLE_ALLOW_AFTER, _from_0
     )
-    unreachable_action: str = _setting("REP_UNREACHABLE_ACTION", "defer", one_of("defer", "drop"))
     defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _from_0)
     retry_delay: float = _setting("REP_RETRY_DELAY", limits.RETRY_DELAY, _above_0)
     retry_delay_max: float = _setting("REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _above_0)
     soft_404: bool = _setting("REP_SOFT_404", True, boolean)
     concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, _fetches)
-    crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _from_0)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides)

@@ -64,16 +64,14 @@ class RobotsSitemapMixin:
         """Return the sitemaps in the robots.txt of the origin of ``url``, as absolute URLs.
 
         If robots.txt is unreachable, wait until it can be fetched, for at most REP_DEFER_TIMEOUT.
-        If REP_UNREACHABLE_ACTION is ``drop``, don't wait. An empty list is logged as a warning.
-        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError if the crawl
-        closes before robots.txt is known.
+        An empty list is logged as a warning. Raises ValueError if the URL can't have a robots.txt,
+        and CrawlClosingError if the crawl closes before robots.txt is known.
         """
         crawler = self.crawler  # type: ignore[attr-defined]
         logger = LimitedLogger(__name__, crawler)
         robots, options = Robots.of(crawler), Options.of(crawler)
-        patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
-        end = monotonic() + patience
+        end = monotonic() + options.defer_timeout
         sitemaps = await robots.sitemaps(url)
         while (due := robots.next_try(url)) is not None and due < math.inf and monotonic() < end:
             await sleep(max(_PAUSE, min(due - time(), end - monotonic())))

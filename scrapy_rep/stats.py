@@ -13,6 +13,7 @@ EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
 
 # Stats that only scrapy-rep has.
 FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
+UNREACHABLE_DROPPED: Final = "robotstxt/unreachable_dropped"
 FORBIDDEN_RESPONSE_COUNT: Final = "robotstxt/forbidden_response_count"
 REDIRECT_COUNT: Final = "robotstxt/redirect_count"
 NOT_OF_ORIGIN_COUNT: Final = "robotstxt/not_of_origin_count"

@@ -72,9 +72,6 @@ async def test_a_spider_that_has_no_crawler_goes_on_without_sitemaps(web):
     assert f"Error while looking for the sitemaps of {url!a}" in result.messages(logging.ERROR)
 
 
-DEFER, DROP = ({"REP_UNREACHABLE_ACTION": action} for action in ("defer", "drop"))
-
-
 @pytest.mark.parametrize(
     ("answered", "settings", "requests", "says"),
     [
@@ -82,12 +79,11 @@ DEFER, DROP = ({"REP_UNREACHABLE_ACTION": action} for action in ("defer", "drop"
         (answer(404), {}, 1, "names none"),
         (robots(""), {}, 1, "names none"),
         # It is not tried for longer than pages are deferred.
-        (answer(503), {**DEFER, "REP_DEFER_TIMEOUT": 0}, 1, "is unreachable"),
-        (answer(503), {**DROP, "REP_DEFER_TIMEOUT": 0}, 1, "is unreachable"),
+        (answer(503), {"REP_DEFER_TIMEOUT": 0}, 1, "is unreachable"),
         # Nobody waits for a try that will not come.
         (
             robots("Sitemap: /one.xml"),
-            {**DEFER, "REP_DEFER_TIMEOUT": 10 * PATIENCE, "DOWNLOAD_HANDLERS": {"http": None}},
+            {"REP_DEFER_TIMEOUT": 10 * PATIENCE, "DOWNLOAD_HANDLERS": {"http": None}},
             0,
             "is unreachable",
         ),
@@ -105,7 +101,7 @@ async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
     site = web.site(
         answer(503), robots("Sitemap: /one.xml"), paths={"/one.xml": sitemap(pages.url())}
     )
-    settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_RETRY_DELAY": 0.4}
+    settings = {"REP_DEFER_TIMEOUT": 300, "REP_RETRY_DELAY": 0.4}
     result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider, settings=settings)
     assert result.fetched == [pages.url()]
     assert len(site.robots_requests) == 2
@@ -126,7 +122,7 @@ async def test_a_crawl_may_close_while_a_robots_txt_is_waited_for(web):
     both_asked = closing_when(lambda _: hanging.robots_requests and failing.robots_requests)
     urls = [hanging.url("/robots.txt"), failing.url("/robots.txt")]
     long = {"REP_RETRY_DELAY": PATIENCE, "REP_RETRY_DELAY_MAX": PATIENCE}
-    settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": PATIENCE, **long}
+    settings = {"REP_DEFER_TIMEOUT": PATIENCE, **long}
     result = await crawl(*urls, spidercls=SitemapSpider, settings=settings, meanwhile=both_asked)
     assert result.stats["finish_reason"] == "enough"
     assert result.messages(logging.ERROR, "") == []
@@ -178,7 +174,7 @@ async def test_a_line_says_where_the_crawl_stands(web):
     lines = Lines("robots.txt: ")
 
     async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/forbidden") == 2 and slow.robots_requests)
+        await until(lambda: stat(crawler, "robotstxt/unreachable_dropped") and slow.robots_requests)
         lines.heard.clear()
         await until(lambda: lines.heard)
         slow.release()

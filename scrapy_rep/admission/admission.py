@@ -91,9 +91,7 @@ class Admission:
         """The hosts that have a pause, or had one and were not asked since then."""
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
-        self.asks_for_all: bool = any(reason.for_all for reason in reasons)
-        """Whether ``admit_to_wire`` must be called for every request."""
-        self.idle: Idle = Idle(crawler, clock, self.queues)
+        self.idle: Idle = Idle(crawler, options, clock, self.queues)
         cache.limit.on_room = self._start_lookups
 
     @classmethod
@@ -141,7 +139,6 @@ class Admission:
         """Return whether no reason need be asked about the origin of ``entry``: true for most."""
         return not (
             self.paused_hosts
-            or self.asks_for_all
             or (entry.has_terms and self.keeps_terms)
             or entry.is_unreachable
             or self.lookups.results
@@ -152,7 +149,7 @@ class Admission:
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return None
-        if not (self.asks_for_all or (entry.has_terms and self.keeps_terms)):
+        if not (entry.has_terms and self.keeps_terms):
             return None
         found = {}
         for reason in self._with_terms:
@@ -171,8 +168,7 @@ class Admission:
         """Return the origin of ``request`` for ``admit_to_wire``; None if no reason can hold it."""
         if grant.terms:
             return origin_of_request(request)
-        is_paused = bool(self.paused_hosts) and host_of(request) in self.paused_hosts
-        if not is_paused and not self.asks_for_all:
+        if not self.paused_hosts or host_of(request) not in self.paused_hosts:
             return None
         # Where no robots.txt decides, by an override or a meta key, no other reason does either.
         return self.decider.origin_governing(request)

@@ -24,10 +24,9 @@ _LONG: Final = 30.0
 
 
 class DelayLimits:
-    """The delays of sites, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX, in seconds."""
+    """The delays of sites, up to REP_CRAWL_DELAY_MAX, in seconds."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
-        self.min: float = options.crawl_delay_min
         self.max: float = options.crawl_delay_max
         self.hosts_with_own_delay: set[str] = {
             name
@@ -42,7 +41,7 @@ class DelayLimits:
         """Return the delay that the crawl keeps; 0 for a host with a delay in DOWNLOAD_SLOTS."""
         if origin.host in self.hosts_with_own_delay:
             return 0.0
-        return max(self.min, min(0.0 if delay is None else delay.seconds, self.max))
+        return 0.0 if delay is None else min(delay.seconds, self.max)
 
     def before(self, decision: Decision) -> tuple[float, str]:
         """Return the seconds of the delay before the request of ``decision``, and what sets them.
@@ -55,8 +54,6 @@ class DelayLimits:
             return 0.0, ""
         delay: Delay | None = entry.term(decision.tokens, DELAY)
         seconds, asked = self.seconds(origin, delay), 0.0 if delay is None else delay.seconds
-        if asked < seconds:
-            return seconds, "REP_CRAWL_DELAY_MIN"
         return seconds, "robots.txt" if asked == seconds else "REP_CRAWL_DELAY_MAX"
 
 

@@ -56,6 +56,8 @@ REFUSALS: Final = frozenset({_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE})
 """Status codes that may begin a pause."""
 _FIRST_PAUSE: Final = 1.0
 """Seconds of the pause after the first 429 without Retry-After."""
+_TIMEOUT: Final = 300.0
+"""Used in place of a REP_DEFER_TIMEOUT of 0, which is about unreachable sites alone."""
 _JITTER: Final = 0.25
 """Largest share of a pause that is added to it at random, so that crawlers don't all come back at
 once."""
@@ -170,10 +172,9 @@ class Hosts(HoldReason):
         self._limits = DelayLimits(crawler, options)
         self._reports = DelayReports(crawler, self._limits, dry_run=options.dry_run)
         self.keeps_terms = self._limits.max > 0
-        self.for_all = self._limits.min > 0
         self._backs_off = options.back_off_max > 0 and not options.dry_run
         self._max = options.back_off_max
-        self._timeout = options.defer_timeout
+        self._timeout = options.defer_timeout or _TIMEOUT
         self._leases = leases
         self._clock = clock
         self._listener = listener

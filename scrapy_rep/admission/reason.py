@@ -90,8 +90,6 @@ class HoldReason:
     """The key of what ``read`` and ``term`` return; empty if the reason reads nothing."""
     keeps_terms: bool = True
     """Whether ``term`` may return something, with the settings of this crawl."""
-    for_all: bool = False
-    """Whether the reason is asked about every request, not only if a site has terms or a pause."""
 
     @staticmethod
     def read(robots: RobotsTxt, tokens: Tokens) -> Any:  # noqa: ARG004 - for subclasses

@@ -34,6 +34,9 @@ these seconds, a wait could end before its time has come by that clock."""
 _PATIENCE: Final = 1.0
 """Seconds in which deferred requests count as requests after a spider that was idle has added one.
 If it adds requests of unreachable origins, it would be called without end."""
+_LAST: Final = 30.0
+"""Seconds in which a crawl ends that has only deferred requests left."""
+_TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 
 
@@ -51,11 +54,8 @@ class Deferral(HoldReason):
         self._crawler = crawler
         self._clock = clock
         self._queues = queues
-        self._would_defer = (
-            options.unreachable_action == "defer"
-            and options.defer_timeout > 0
-            and not crawler.settings.getbool(INTERACTIVE)
-        )
+        is_interactive = crawler.settings.getbool(INTERACTIVE)
+        self._would_defer = options.defer_timeout > 0 and not is_interactive
         self._is_active = self._would_defer and not options.dry_run
 
     @property
@@ -65,7 +65,7 @@ class Deferral(HoldReason):
 
     def hold(self, ask: Ask) -> Hold | None:
         entry = ask.entry
-        if not self._is_active or entry is None or not entry.will_be_retried:
+        if not self._is_active or entry is None or not entry.is_worth_a_wait:
             return None
         return Hold(self, self.next_try(entry))
 
@@ -84,7 +84,7 @@ class Deferral(HoldReason):
         A direct request is one whose response a component awaits. It waits only if the next try
         comes within its download timeout. Other requests wait only if a queue can keep them.
         """
-        if not self._would_defer or entry is None or not entry.will_be_retried:
+        if not self._would_defer or entry is None or not entry.is_worth_a_wait:
             return False
         if source is not Source.DIRECT:
             return bool(self._queues)
@@ -95,16 +95,22 @@ class Deferral(HoldReason):
 class Idle:
     """Keeps a crawl open that has only deferred requests, though the spider counts as idle.
 
-    Queues ask it whether they count as empty. It raises DontCloseSpider at ``spider_idle``, which
-    it also sends while only robots.txt is fetched.
+    Queues ask it whether they count as empty, and until when a request is deferred. It raises
+    DontCloseSpider at ``spider_idle``, which it also sends while only robots.txt is fetched.
     """
 
-    def __init__(self, crawler: Crawler, clock: Clock, queues: Sequence[Queue]) -> None:
+    def __init__(
+        self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[Queue]
+    ) -> None:
         self._crawler = crawler
+        self._defer_timeout = options.defer_timeout
+        self._fetch_timeout = options.timeout
         self._logger = LimitedLogger(__name__, crawler)
         self._monotonic = clock.monotonic
         self._queues = queues
         self._since = -math.inf
+        self._ends = math.inf
+        """When the last deferred requests are dropped, as nothing else is left to do."""
         self._was_idle = False
         """Whether the spider was idle since a request has left last."""
         self._has_logged = False
@@ -121,23 +127,49 @@ class Idle:
         number, only = deferred
         return number > 0 and only and self._monotonic() >= self._since
 
+    def is_overdue(self, since: float, hold: Hold, outage: Outage | None) -> bool:
+        """Return whether a request is dropped that is deferred since ``since``, not held again.
+
+        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT. If nothing else is
+        left to do, that try must also end before the crawl does: ``outage`` tells if it takes long.
+        """
+        took = self._fetch_timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
+        return hold.until > since + self._defer_timeout or hold.until + took > self._ends
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until a crawl ends that has only deferred requests left."""
+        return max(0.0, self._ends - self._monotonic())
+
     def request_pushed(self) -> None:
         if self._was_idle:
             self._since = self._monotonic() + _PATIENCE
 
-    def request_popped(self) -> None:
+    def request_popped(self, source: Source) -> None:
         self._since, self._was_idle = -math.inf, False
+        if source is not Source.OVERDUE:
+            self._ends = math.inf
 
     def _spider_idle(self) -> None:
         """Raise DontCloseSpider if requests are deferred; log them the first time."""
         if not self.count_deferred()[0]:
             return
         self._was_idle = True
+        self._limit_wait()
         if not self._has_logged:
             self._has_logged = True
             lines = filter(None, (queue.idle_line() for queue in self._queues))
             self._logger.info("%s", "; ".join(lines))
         raise DontCloseSpider
+
+    def _limit_wait(self) -> None:
+        """Let the crawl end in _LAST seconds: deferred requests whose next try is later leave."""
+        if self._ends < math.inf:
+            return
+        self._ends = self._monotonic() + _LAST
+        for queue in self._queues:
+            for origin in {origin for origin, hold, _ in queue.holds() if hold.reason.defers}:
+                queue.hold_changed(origin)
 
     def _scheduler_empty(self) -> None:
         """Send ``spider_idle`` also while nothing but robots.txt is fetched, if all is deferred."""
@@ -152,13 +184,12 @@ class Idle:
 
 
 def describe_outages(
-    outages: Sequence[tuple[Origin, Outage | None]], now: float, patience: float, left: float
+    outages: Sequence[tuple[Origin, Outage | None]], now: float, left: float
 ) -> str:
-    """Return a log line about unreachable origins.
+    """Return a log line about the unreachable origins that are left.
 
     It has the three origins whose next try is first, why they are unreachable, and the time until
-    this try. ``now`` is in seconds since the epoch. A request is dropped when it has waited for
-    ``patience`` seconds, the first in ``left`` seconds; or sooner, if the next try is later.
+    this try. ``now`` is in seconds since the epoch. The crawl ends in ``left`` seconds at most.
     """
     soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
     named = [_origin_text(*each, now) for each in soonest[:_MAX_NAMED]]
@@ -166,8 +197,8 @@ def describe_outages(
         named.append(f"and {len(outages) - _MAX_NAMED} more")
     origins = counted(len(outages), "unreachable origin")
     return (
-        f"Waiting for {origins}: {', '.join(named)}. Requests are dropped "
-        f"after at most {patience:g} s (REP_DEFER_TIMEOUT), the first within {max(0.0, left):.0f} s"
+        f"Waiting for {origins}: {', '.join(named)}. Nothing else is left to do, so the crawl "
+        f"ends within {left:.0f} s"
     )
 
 

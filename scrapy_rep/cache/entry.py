@@ -18,6 +18,7 @@ from scrapy_rep.protocol.lexer import is_robotstxt
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.outcome import DNS_ERROR
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
@@ -105,9 +106,13 @@ class Entry:
         return self._verdict is not None and self._verdict.reason is Reason.UNREACHABLE
 
     @property
-    def will_be_retried(self) -> bool:
-        """Whether robots.txt is unreachable, and will be fetched again in this process."""
-        return self.is_unreachable and self.end < math.inf
+    def is_worth_a_wait(self) -> bool:
+        """Whether robots.txt is unreachable, and the next try may end otherwise.
+
+        After a DNS error it was tried as often as Scrapy tries a page.
+        """
+        is_retried = self.is_unreachable and self.end < math.inf
+        return is_retried and self.outage is not None and self.outage.cause != DNS_ERROR
 
     @property
     def outage(self) -> Outage | None:

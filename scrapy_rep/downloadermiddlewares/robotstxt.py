@@ -39,7 +39,12 @@ from scrapy_rep.downloadermiddlewares.settings_log import (
     check_middleware_orders,
     describe_why_not_obeyed,
 )
-from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
+from scrapy_rep.exceptions import (
+    CrawlClosingError,
+    RobotsTxtDisallowed,
+    RobotsUsageDisallowed,
+    dns_error_of,
+)
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
@@ -82,9 +87,7 @@ class RobotsTxtMiddleware:
         # Read for each request.
         self._announcer = parts.announcer
         self._time = parts.clock.time
-        self._checks_all = (
-            parts.dry_run is not None or parts.has_overrides or parts.admission.asks_for_all
-        )
+        self._checks_all = parts.dry_run is not None or parts.has_overrides
         self._keeps_terms = parts.admission.keeps_terms
         self._paused_hosts = parts.admission.paused_hosts
 
@@ -216,7 +219,8 @@ class RobotsTxtMiddleware:
             self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        raise self._drop(request, verdict.with_origin(decision.origin), decision.judgement)
+        error = self._drop(request, verdict.with_origin(decision.origin), decision.judgement)
+        raise error from dns_error_of(verdict, decision.origin)
 
     async def _wait(
         self, request: Request, decision: Decision, note: Note, situation: Situation

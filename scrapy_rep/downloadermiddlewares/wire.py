@@ -132,7 +132,6 @@ class Wire:
             and self._time() < end
             and not terms
             and not self._paused_hosts
-            and not self._admission.asks_for_all
         )
 
     async def _wait_until_admitted(self, request: Request, reading: Awaitable[None] | None) -> None:

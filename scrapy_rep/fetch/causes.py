@@ -6,6 +6,7 @@ from typing import Final
 
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError
+from scrapy_rep.protocol.outcome import DNS_ERROR
 
 _CREDENTIALS: Final = re.compile(r"\S+@")
 _LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
@@ -18,7 +19,7 @@ _MAX_DEPTH: Final = 10
 _WORDS: Final = {
     name: words
     for words, names in {
-        "DNS lookup failed": "CannotResolveHostError DNSLookupError UnknownHostError gaierror",
+        DNS_ERROR: "CannotResolveHostError DNSLookupError UnknownHostError gaierror",
         "connection refused": "DownloadConnectionRefusedError ConnectionRefusedError",
         "timed out": "DownloadTimeoutError TimeoutError TCPTimedOutError TimeoutException",
         "no route to the host": "NoRouteError",

@@ -44,6 +44,7 @@ from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.limits import MAX_REDIRECTS
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
+    DNS_ERROR,
     Available,
     Outcome,
     Unavailable,
@@ -54,13 +55,14 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
-from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.concurrency import sleep, within
 from scrapy_rep.utils.download_settings import (
     MAX_TRANSFER,
     can_be_stopped,
     default_download_timeout,
     download_timeout_of,
     foreign_handler_name,
+    retry_times,
 )
 from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.log import LimitedLogger
@@ -70,6 +72,8 @@ _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _SHOWN: Final = 20
 """Number of bytes that are logged of a text that is no robots.txt."""
+_DNS_PAUSE: Final = 1.0
+"""Seconds between two tries after a DNS error."""
 
 
 class Fetcher:
@@ -99,6 +103,7 @@ class Fetcher:
         self._limits: BoundedCache[Origin, float] = BoundedCache(max_entries=MAX_ENTRIES)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
+        self._retries = retry_times(settings)
         self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(self, origin: Origin, page: Request) -> Outcome:
@@ -108,10 +113,9 @@ class Fetcher:
         """
         seconds = self._next_time_limit(origin, page)
         chain = Chain(origin, monotonic() + seconds)
-        self._count(stats.REQUEST_COUNT)
         try:
             with self._size_limit():
-                outcome = await within(seconds, self._follow_redirects(chain, page))
+                outcome = await within(seconds, self._try(chain, page))
         except TimeoutError as error:
             self._count(stats.EXCEPTION_COUNT.format(exception=TimeoutError))
             outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
@@ -143,6 +147,18 @@ class Fetcher:
             self._limits.put(origin, 2 * limit)
             return min(limit, seconds)
         return seconds
+
+    async def _try(self, chain: Chain, page: Request) -> Outcome:
+        """Return the outcome; after a DNS error, of as many tries as Scrapy makes for a page."""
+        for retries in range(self._retries, -1, -1):
+            self._count(stats.REQUEST_COUNT)
+            began = monotonic()
+            outcome = await self._follow_redirects(chain, page)
+            again = 2 * monotonic() - began + _DNS_PAUSE  # when another try may have ended
+            if not retries or outcome.evidence.error != DNS_ERROR or again > chain.deadline:
+                break
+            await sleep(_DNS_PAUSE)
+        return outcome
 
     async def _follow_redirects(self, chain: Chain, page: Request) -> Outcome:
         """Send the requests of ``chain``; return the outcome. Only CancelledError is raised."""
@@ -255,6 +271,8 @@ class Fetcher:
 
     def _outcome_of_error(self, chain: Chain, error: Exception, message: str) -> Unreachable:
         """Return the outcome after an error, which is reported if it is a failure on the route."""
+        if message == DNS_ERROR and chain.hops:  # the host of the file does exist
+            message += f" ({origin_of(chain.url).host})"
         failure = route_failure_in_error(error, message, chain.transfer)
         if failure is None:
             return Unreachable(chain.evidence(error=message))

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import exceptions
-from scrapy.exceptions import NotSupported, StopDownload
+from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http import Response
 
 from scrapy_rep.fetch.causes import lacks_resources
@@ -203,7 +203,9 @@ def route_failure_in_error(
     ``message`` is the printable message of ``error``; ``transfer`` is None if no request was made.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
-    advice, permanent = _SEE_COMPONENTS, False
+    # What the user's own code has decided, no other try changes.
+    permanent = isinstance(error, IgnoreRequest | StopDownload | DownloadStoppedError)
+    advice = _SEE_COMPONENTS
     if isinstance(error, StopDownload | DownloadStoppedError):
         what, advice = "a signal handler of the crawl raised StopDownload", _LEAVE_ALONE
     elif isinstance(error, InterferenceError):

@@ -10,6 +10,8 @@ from scrapy_rep.protocol.not_found_page import is_not_found_page
 _ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _SERVER_ERROR: Final = HTTPStatus.INTERNAL_SERVER_ERROR
 _REDIRECTION: Final = 3
+DNS_ERROR: Final = "DNS lookup failed"
+"""``Evidence.error`` if the host name of the file does not exist, or could not be resolved."""
 
 
 class Kind(str, Enum):

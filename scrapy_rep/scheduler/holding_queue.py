@@ -89,7 +89,7 @@ class HoldingQueue(Queue, Generic[K]):
     def _request_leaves(self, request: Request, source: Source) -> Request:
         """Tell the admission, if any, that ``request`` leaves; return it, with its ``source``."""
         if self._admission is not None:
-            self._admission.idle.request_popped()
+            self._admission.idle.request_popped(source)
             store_source(request, source)
         return request
 

@@ -204,9 +204,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
             return ""
         origins = {lane.origin for lane in self._deferred if lane.origin is not None}
         outages = [(origin, self._admission.outage(origin)) for origin in origins]
-        since = min(lane.since for lane in self._deferred if lane.since is not None)
-        left = since + self._timeout - self._clock.monotonic()
-        return describe_outages(outages, self._clock.time(), self._timeout, left)
+        return describe_outages(outages, self._clock.time(), self._admission.idle.seconds_left)
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         for lane, origin, hold in self._waiting:
@@ -351,7 +349,7 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         lane.overdue = False
         if hold is not None and hold.reason.defers:
             since = self._clock.monotonic() if lane.since is None else lane.since
-            if hold.until > since + self._timeout:
+            if self._is_overdue(lane, since, hold):
                 self._deferred.discard(lane)
                 lane.overdue = True
                 return True
@@ -364,6 +362,12 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         if hold is not None:
             self._let_wait(lane, hold)
         return hold is None
+
+    def _is_overdue(self, lane: Lane, since: float, hold: Hold) -> bool:
+        """Return whether requests of ``lane``, deferred since ``since``, leave to be dropped."""
+        if lane.origin is None or self._admission is None:
+            return True
+        return self._admission.idle.is_overdue(since, hold, self._admission.outage(lane.origin))
 
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         lane.rank = None

@@ -50,6 +50,11 @@ def concurrent_requests(settings: BaseSettings) -> int:
     return limit if limit > 0 else _CONCURRENT_REQUESTS
 
 
+def retry_times(settings: BaseSettings) -> int:
+    """Return how often Scrapy tries a page again: RETRY_TIMES, or 0 without RETRY_ENABLED."""
+    return settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
+
+
 def default_download_timeout(crawler: Crawler) -> float:
     """Return the spider's ``download_timeout``, else DOWNLOAD_TIMEOUT, in seconds; 0: no limit."""
     of_crawl = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")

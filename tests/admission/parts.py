@@ -14,7 +14,7 @@ from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_network import LONG, Network, record_of
 
 TIMEOUT = 60.0
-DEFERRING = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": TIMEOUT}
+DEFERRING = {"REP_DEFER_TIMEOUT": TIMEOUT}
 
 
 class ObservedDecider(Decider):

@@ -235,20 +235,6 @@ async def test_a_slow_site_holds_up_no_other(web):
     assert max(places) <= 2
 
 
-@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}"])
-@pytest.mark.parametrize(("lines", "most"), [((), 300), (("Crawl-delay: 9",), 0)])
-async def test_a_floor_holds_for_sites_that_ask_for_nothing(web, tmp_path, store, lines, most):
-    site = web.site(asks(*lines))
-    settings = {
-        "REP_STORE": store.format(tmp_path / "robots.sqlite"),
-        "REP_CRAWL_DELAY_MIN": 0.2,
-        "REP_CRAWL_DELAY_MAX": most,
-    }
-    result = await watched(*(site.url(f"/{page}") for page in range(4)), settings=settings)
-    assert len(site.targets) == 4
-    assert min(result.gaps) >= 0.95 * 0.2
-
-
 async def test_a_signal_and_the_log_tell_what_is_taken_of_what_is_asked(web):
     hosts = ("127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5")
     delays = (0.1, 90, 0.2, 5)

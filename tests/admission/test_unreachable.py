@@ -47,9 +47,7 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_it():
     assert scene.fetched == [A]
 
 
-@pytest.mark.parametrize(
-    "more", [{"REP_UNREACHABLE_ACTION": "drop"}, {"REP_DEFER_TIMEOUT": 0}, {"REP_DRY_RUN": True}]
-)
+@pytest.mark.parametrize("more", [{"REP_DEFER_TIMEOUT": 0}, {"REP_DRY_RUN": True}])
 def test_what_is_to_be_dropped_at_once_is_not_deferred(more):
     scene = Scene(**more)
     scene.knows(A, unreachable=True)
@@ -152,8 +150,8 @@ def test_a_crawl_of_which_all_waits_is_not_closed_and_says_so_once(caplog):
     assert not any(scene.may_close() for _ in range(3))
     assert [text for text in caplog.messages if text.startswith("Waiting for")] == [
         f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
-        f"8 s), {A} (status 503, next try in 19 s). Requests are dropped after at most 60 s "
-        "(REP_DEFER_TIMEOUT), the first within 59 s"
+        f"8 s), {A} (status 503, next try in 19 s). Nothing else is left to do, so the crawl ends "
+        "within 30 s"
     ]
 
 
@@ -168,12 +166,12 @@ def test_a_crawl_without_deferred_requests_is_closed():
 def test_the_line_names_three_origins_and_counts_the_others():
     origins = [origin_of(f"http://{name}.example") for name in "abcde"]
     outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
-    line = describe_outages(outages, 1.0, 60.0, 7.0)
+    line = describe_outages(outages, 1.0, 7.0)
     named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
-    end = "Requests are dropped after at most 60 s (REP_DEFER_TIMEOUT), the first within 7 s"
+    end = "Nothing else is left to do, so the crawl ends within 7 s"
     assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
     # One that the memory holds no more.
-    line = describe_outages([(origins[0], None)], 1.0, 60.0, 7.0)
+    line = describe_outages([(origins[0], None)], 1.0, 7.0)
     assert line == f"Waiting for 1 unreachable origin: {origins[0]}. {end}"
 
 

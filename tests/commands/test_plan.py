@@ -81,7 +81,6 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
         ([], 2.0, "robots.txt"),
         (["REP_CRAWL_DELAY_MAX=1"], 1.0, "REP_CRAWL_DELAY_MAX"),
         (["REP_CRAWL_DELAY_MAX=0"], 0.0, None),
-        (["REP_CRAWL_DELAY_MIN=4"], 4.0, "REP_CRAWL_DELAY_MIN"),
         (["DOWNLOAD_DELAY=3"], 3.0, "DOWNLOAD_DELAY"),
         (['DOWNLOAD_SLOTS={"127.0.0.1": {"delay": 0.5}}'], 0.5, "DOWNLOAD_SLOTS"),
         (["AUTOTHROTTLE_ENABLED=True"], 2.0, "robots.txt"),

@@ -28,7 +28,7 @@ SETTINGS = {
     **PATIENT,
     "AUTOTHROTTLE_ENABLED": False,
     # Deferring has tests of its own.
-    "REP_UNREACHABLE_ACTION": "drop",
+    "REP_DEFER_TIMEOUT": 0,
 }
 
 SCRAPYS_QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}

@@ -54,7 +54,7 @@ def crawl(path):
         "LOG_LEVEL": "WARNING",
         "REP_REPORT": str(path),
         "REP_STORE": "memory://",
-        "REP_UNREACHABLE_ACTION": "drop",
+        "REP_DEFER_TIMEOUT": 0,
         "TELNETCONSOLE_ENABLED": False,
         "USER_AGENT": "mybot/1.0 (+https://mybot.example)",
     }

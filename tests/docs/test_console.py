@@ -127,7 +127,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}")
         for n in range(2, 14)
     ]
-    defer, dry = {"REP_UNREACHABLE_ACTION": "defer"}, {"REP_DRY_RUN": True}
+    defer, dry = {"REP_DEFER_TIMEOUT": 300}, {"REP_DRY_RUN": True}
     stored = {"REP_STORE": "sqlite:///robots.sqlite"}
     defaults = {**AS_BY_DEFAULT, **stored, **defer}
     # What drops or refuses most comes first in the summary.

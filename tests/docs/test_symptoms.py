@@ -29,7 +29,7 @@ async def slow(web):
 
 
 async def not_ending(web):
-    settings = {**AS_BY_DEFAULT, "REP_UNREACHABLE_ACTION": "defer"}
+    settings = {**AS_BY_DEFAULT, "REP_DEFER_TIMEOUT": 300}
     failing = web.site(answer(503))
     yield await crawl(failing.url("/"), settings=settings, **until_logged("Waiting for"))
 

@@ -89,7 +89,6 @@ class Scene:
             settings_dict={
                 "ROBOTSTXT_OBEY": True,
                 "REP_STORE": "memory://",
-                "REP_UNREACHABLE_ACTION": "defer",
                 "REP_DEFER_TIMEOUT": 10,
                 "USER_AGENT": "testbot/1.0",
                 "CONCURRENT_REQUESTS": 1,

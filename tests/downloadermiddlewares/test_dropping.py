@@ -148,7 +148,7 @@ async def test_one_info_line_at_the_start(web):
     (line,) = result.messages(logging.INFO)
     assert line == (
         "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=60.0, "
-        "REP_UNREACHABLE_ACTION='drop', REP_SOFT_404=False"
+        "REP_DEFER_TIMEOUT=0.0, REP_SOFT_404=False"
     )
 
 

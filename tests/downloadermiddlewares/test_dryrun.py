@@ -48,7 +48,7 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
     urls += [failing.url(f"/{n}") for n in range(3)]
     settings = {
         "REP_DRY_RUN": True,
-        "REP_UNREACHABLE_ACTION": "defer",
+        "REP_DEFER_TIMEOUT": 300,
         "REP_REPORT": tmp_path / "report.json",
     }
     ear = Ear("robotstxt_crawl_delay")
@@ -96,7 +96,6 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
         urls[0],
         settings={
             "REP_DRY_RUN": True,
-            "REP_UNREACHABLE_ACTION": "defer",
             "REP_DEFER_TIMEOUT": 1800,
         },
         opened=ear.listen,

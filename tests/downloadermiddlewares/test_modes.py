@@ -309,7 +309,6 @@ def test_hanging_and_unreachable_origins_in_every_mode(web, mode):
             ["advance", DEFERRED],
         ],
         CONCURRENT_REQUESTS=4,
-        REP_UNREACHABLE_ACTION="defer",
         REP_RETRY_DELAY=0.5,
         REP_RETRY_DELAY_MAX=0.5,
         REP_DEFER_TIMEOUT=DEFERRED,

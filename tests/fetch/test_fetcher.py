@@ -476,9 +476,9 @@ async def test_builtin_stats(web):
         "response_count": 2,
         "response_status_count/200": 1,
         "response_status_count/503": 1,
-        "forbidden": 3,
+        "forbidden": 1,
         "forbidden_reason_count/rule": 1,
-        "forbidden_reason_count/unreachable": 2,
+        "unreachable_dropped": 2,
         "outcome_count/available": 1,
         "outcome_count/unreachable": 2,
     }

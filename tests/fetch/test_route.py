@@ -209,7 +209,7 @@ WITHOUT_HANDLER = {
     "it can't be imported": "no.such.module.Handler",
     "there is none": None,
 }
-DEFERS = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 0.5, "REP_RETRY_DELAY": 0.1}
+DEFERS = {"REP_DEFER_TIMEOUT": 0.5, "REP_RETRY_DELAY": 0.1}
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
@@ -257,8 +257,7 @@ async def test_a_machine_that_may_open_no_more_files_says_nothing_of_the_site(we
             resource.setrlimit(resource.RLIMIT_NOFILE, (free.fileno(), before[1]))
 
     try:
-        settings = {"REP_UNREACHABLE_ACTION": "drop"}
-        result = await crawl(site.url("/1"), opened=opened, settings=settings)
+        result = await crawl(site.url("/1"), opened=opened)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert list(result.dropped.values()) == ["unreachable"]

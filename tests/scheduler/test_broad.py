@@ -31,9 +31,8 @@ RULES = "User-agent: *\nDisallow: /private\n"
 NO_LONGER = "robotstxt/outcome_count/unreachable"
 """Would be there if something had waited for a robots.txt that hangs, as long as that may take."""
 LONG = 3600
-DEFER = {"REP_UNREACHABLE_ACTION": "defer", "REP_RETRY_DELAY": 0.4, "REP_RETRY_DELAY_MAX": 0.4}
+DEFER = {"REP_DEFER_TIMEOUT": 300, "REP_RETRY_DELAY": 0.4, "REP_RETRY_DELAY_MAX": 0.4}
 DEFER_LONG = {
-    "REP_UNREACHABLE_ACTION": "defer",
     "REP_RETRY_DELAY": LONG,
     "REP_RETRY_DELAY_MAX": LONG,
     "REP_DEFER_TIMEOUT": 10 * LONG,
@@ -114,7 +113,7 @@ async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock, mem
         await until(lambda: other.targets)
         for site in failing:
             await until(lambda site=site: len(site.robots_requests) >= 3)
-        dropped.append(stat(crawler, "robotstxt/forbidden"))
+        dropped.append(stat(crawler, "robotstxt/unreachable_dropped"))
         clock.advance(LONG)
 
     result = await crawl(
@@ -127,7 +126,7 @@ async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock, mem
     assert list(result.dropped.values()) == ["unreachable"] * 8
     assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_dropped"] == 8
     assert "robotstxt/deferred_waiting" not in result.stats
-    assert result.stats["robotstxt/forbidden_reason_count/unreachable"] == 8
+    assert result.stats["robotstxt/unreachable_dropped"] == 8
     assert result.fetched == [other.url("/1")]
     assert result.stats["finish_reason"] == "finished"
 
@@ -165,12 +164,13 @@ def lost(result):
 
 async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     site = web.site(answer(503))
+    busy = web.site(robots(""), paths={"/": [held(answer())]})
     lines = Lines("robots.txt: ")
     counts = []
 
     async def meanwhile(crawler):
         await until(lambda: Admission.of(crawler).idle.count_deferred()[0])
-        await until(lambda: stat(crawler, "scheduler/enqueued") == 20)
+        await until(lambda: stat(crawler, "scheduler/enqueued") == 21)
         for more in (0, 3):
             for number in range(more):
                 crawler.engine.crawl(crawler.spider.prepare(site.url(f"/more{number}")))
@@ -178,8 +178,10 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
             await until(lambda: lines.heard)
             counts.append((stat(crawler, "robotstxt/deferred"), lines.heard[0].partition("s: ")[2]))
         close(crawler)
+        busy.release()
 
     result = await crawl(
+        busy.url("/"),
         *(site.url(f"/{n}") for n in range(20)),
         settings={**DEFER_LONG, "LOGSTATS_INTERVAL": 0.2},
         opened=lines.listen,
@@ -497,7 +499,7 @@ async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
     ear = Ear("robotstxt_fetched")
     await crawl(
         Request(site.url("/1"), meta={"download_timeout": 0.5}),
-        settings=DEFER,
+        settings={**DEFER, "REP_TIMEOUT": 10},
         opened=ear.listen,
         meanwhile=closing_when(lambda _: len(ear.heard) >= 2),
     )

@@ -57,7 +57,6 @@ def start(redis, redis_server):
             "SCHEDULER_PERSIST": True,
             "REDIS_URL": redis_server.uri,
             "REP_STORE": redis_server.uri,
-            "REP_UNREACHABLE_ACTION": "defer",
             "REP_RETRY_DELAY": 0.5,
             "REP_RETRY_DELAY_MAX": 0.5,
             "REP_DEFER_TIMEOUT": LONG,
@@ -170,12 +169,12 @@ def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(s
     [
         ({}, 0),
         (SCRAPYS_QUEUE, 1),
-        ({**SCRAPYS_QUEUE, "REP_UNREACHABLE_ACTION": "drop"}, 0),
+        ({**SCRAPYS_QUEUE, "REP_DEFER_TIMEOUT": 0}, 0),
         ({**SCRAPYS_QUEUE, "REP_DRY_RUN": True}, 0),
     ],
 )
 async def test_it_is_told_of_other_schedulers_too(settings, told):
-    result = await crawl(settings={"REP_UNREACHABLE_ACTION": "defer", **settings})
+    result = await crawl(settings={"REP_DEFER_TIMEOUT": 300, **settings})
     assert sum(LOSES in message for message in result.messages()) == told
 
 

@@ -12,7 +12,6 @@ RULES = "User-agent: *\nDisallow: /private\n"
 QUICK = {
     "REP_RETRY_DELAY": 0.1,
     "REP_RETRY_DELAY_MAX": 0.1,
-    "REP_UNREACHABLE_ACTION": "defer",
     "REP_DEFER_TIMEOUT": 3600,
     "RETRY_ENABLED": False,
 }

@@ -95,7 +95,7 @@ def test_two_jobs(stack, begin):
             "ADDONS": {"scrapy_rep.Addon": 500},
             "REP_STORE": f"sqlite:///{(stack.folder / 'robots.sqlite').as_posix()}",
             "USER_AGENT": "testbot/1.0",
-            "REP_UNREACHABLE_ACTION": "drop",
+            "REP_DEFER_TIMEOUT": 0,
             "TELNETCONSOLE_ENABLED": False,
         },
     )

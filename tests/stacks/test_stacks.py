@@ -150,7 +150,7 @@ def redis():
         "REDIS_URL": "{redis}",
         "REP_STORE": "{redis}",
     }
-    deferring = {**settings, "REP_UNREACHABLE_ACTION": "defer"}
+    deferring = {**settings, "REP_DEFER_TIMEOUT": 300}
     needs = {"needs": ("scrapy_redis",)}
     case = "unreachable deferred (not with this queue)"
     yield Case("scrapy-redis", "two crawls, one after the other", settings, crawls=2, **needs)

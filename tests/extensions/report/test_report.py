@@ -63,7 +63,7 @@ async def test_json_has_all(web, tmp_path):
     assert report["overrides"][0]["urls"] == [other.url("/private")]
     assert report["exempt"] == {"requests": 1, "urls": [plain.url("/private/exempt")]}
     assert report["settings"]["REP_OVERRIDES"][0]["reason"] == WHY
-    assert report["settings"]["REP_UNREACHABLE_ACTION"] == "drop"
+    assert report["settings"]["REP_DEFER_TIMEOUT"] == 0
     assert set(report["versions"]) == {"scrapy-rep", "Scrapy", "Python"}
     assert "secret" not in path.read_text()
     assert list(tmp_path.iterdir()) == [path]
@@ -82,7 +82,7 @@ async def test_a_dry_run_reports_what_would_be(web, tmp_path):
 
 async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
     path = tmp_path / "report.json"
-    settings = {"REP_UNREACHABLE_ACTION": "defer"}
+    settings = {"REP_DEFER_TIMEOUT": 300}
     result, plain, failing, _ = await reported(web, path, REP_DRY_RUN=True, **settings)
     assert result.stats["robotstxt/dry_run/deferred"] == 1
     report = json.loads(path.read_text())

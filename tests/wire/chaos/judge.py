@@ -132,11 +132,10 @@ def _leaks(plan, host, journal, pages, processes, found):
 def _gaps(plan, host, pages, processes, found):
     if "delay" in plan.settings.get("DOWNLOAD_SLOTS", {}).get(host.address, {}):
         return
-    least = plan.settings["REP_CRAWL_DELAY_MIN"]
     delayed = []
     for page in pages:
         groups = [group_of(rules, page["agent"]) for rules in host.rules]
-        asked = max(least, min(0 if group is None else delay_of(group) for group in groups))
+        asked = min(0 if group is None else delay_of(group) for group in groups)
         if asked:
             delayed.append((page, asked))
     pairs = list(pairwise(delayed))

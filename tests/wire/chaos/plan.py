@@ -200,9 +200,7 @@ def _settings(dice, hosts):
         "REP_TIMEOUT": 3,
         "REP_CACHE_TTL_MIN": 0,
         "REP_RETRY_DELAY": 2,
-        "REP_UNREACHABLE_ACTION": dice.choice(("drop", "defer")),
-        "REP_DEFER_TIMEOUT": dice.choice((6, 15)),
-        "REP_CRAWL_DELAY_MIN": dice.choice((0, 0, 0, 0, 0, 0.4)),
+        "REP_DEFER_TIMEOUT": dice.choice((0, 0, 6, 15)),
     }
     if (queue := dice.choice((None, None, "scrapys", "aware"))) is not None:
         settings["SCHEDULER_PRIORITY_QUEUE"] = SCRAPYS[queue]
