@@ -8,6 +8,7 @@ MINUTES ?= 10
 SAMPLE ?= 100
 # They cost much while they are measured, and reach no branch that the others don't.
 UNMEASURED := $(addprefix tests/protocol/,test_corpus.py test_usage_properties.py matching/test_reference.py)
+SLOW := $(UNMEASURED) $(addprefix tests/protocol/test_,hostile.py properties.py imports.py)
 OTHERS := $(filter-out tests/protocol/ %__pycache__/,$(wildcard tests/*/ tests/test_*.py)) $(UNMEASURED)
 LARGE := --workers 200 --origins 100000 --requests 300000
 BIN := $(VENV)/bin
@@ -21,30 +22,37 @@ export ACID_ENV ?= .venv-acid
 FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
-.PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
+.PHONY: help help-all quick demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
 	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz mutants wire bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          crawl a small web of fifteen sites, each with its own robots.txt story"
-	@echo "make demo-builtin  the same with Scrapy's built-in middleware, to compare"
+	@echo "make quick         the tests of the core, in less than half a minute"
+	@echo "make lint          style, types, import contracts"
+	@echo "make unit          all tests; one file: $(BIN)/python -m pytest tests/…"
+	@echo "make test          lint and all tests"
+	@echo "make docs          docs/_build/html"
+	@echo "make bench         the benchmarks that need a few minutes and no network"
+	@echo "make help-all      all others"
+
+help-all: help
+	@echo
+	@echo "make demo-builtin  the demo with Scrapy's built-in middleware, to compare"
 	@echo "make fleet         crawl two hundred sites with four processes that share what they know"
-	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=$(SEEDS) of it"
-	@echo "make model         the queue beside a plain list in made-up time, a million steps"
-	@echo "make test          lint, types, import contracts and all tests"
-	@echo "make test-just-started  the same, as on a machine that was just started"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
-	@echo "make acid          the acid test of this crawler, and of those of others that are installed"
-	@echo "make acid-crawlers installs those of others, and Debian's with apt-get where it may"
-	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
-	@echo "make canary        the tests of crawls with Scrapy's main branch"
-	@echo "make conformance   the conformance cases, asked of this and other parsers of robots.txt"
+	@echo "make wire          crawls whose delays and pauses a server measures, in ten minutes"
+	@echo "make model         the queue beside a plain list in made-up time, a million steps"
+	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=$(SEEDS) of it"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
 	@echo "make mutants       small changes of the code that a test should notice, SAMPLE=100 of each room"
-	@echo "make wire          crawls whose delays and pauses a server measures, in ten minutes"
-	@echo "make bench         the benchmarks that need a few minutes and no network"
+	@echo "make acid          the acid test of this crawler, and of those of others that are installed"
+	@echo "make acid-crawlers installs those of others, and Debian's with apt-get where it may"
+	@echo "make conformance   the conformance cases, asked of this and other parsers of robots.txt"
+	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
+	@echo "make canary        the tests of crawls with Scrapy's main branch"
+	@echo "make test-just-started  make test, as on a machine that was just started"
 	@echo "make figures       the figures of the docs from docs/_static/figures/*.json; RUN=1 measures first"
-	@echo "make docs          docs/_build/html"
 	@echo "make package       wheel and sdist in dist/, built once and checked"
 	@echo "make clean         remove what the others made"
 
@@ -101,6 +109,10 @@ lint: $(INSTALLED)
 unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(INSTALLED) redis-server
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-all test-protocol
+
+# The protocol without what needs many or hostile files.
+quick: $(INSTALLED)
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol $(SLOW:%=--ignore=%)
 
 test-protocol:
 	@echo "== tests of the protocol, which are to reach every branch of it"
