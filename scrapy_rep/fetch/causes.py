@@ -1,18 +1,16 @@
 """Texts for the causes of failed fetches, from an exception and the exceptions that caused it."""
 
-import errno
 import re
 from typing import Final
 
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError
 from scrapy_rep.protocol.outcome import DNS_ERROR
+from scrapy_rep.utils.open_files import causes_of
 
 _CREDENTIALS: Final = re.compile(r"\S+@")
-_LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _MAX_TEXT: Final = 300
 _DETAIL: Final = re.compile(r": | \(")
-_MAX_DEPTH: Final = 10
 
 # Exceptions are recognized by the names of their classes: those of Scrapy, Twisted, asyncio,
 # aiohttp and httpx have no base class in common, and some are private, or their package is missing.
@@ -39,7 +37,7 @@ def cause_of(error: BaseException) -> str:
     """Return why a fetch failed with ``error``: printable ASCII of at most 300 characters."""
     if isinstance(error, FetchError | DecodingError):
         return sanitised_message(str(error))
-    chain = _causes_of(error)
+    chain = causes_of(error)
     # The innermost cause is the most specific: a TLS error, not the lost connection that followed.
     for each in reversed(chain):
         for kind in type(each).__mro__:
@@ -57,27 +55,6 @@ def short_cause(cause: str) -> str:
     return _DETAIL.split(cause, maxsplit=1)[0]
 
 
-def lacks_resources(error: BaseException) -> bool:
-    """Return whether ``error`` or a cause is that this machine lacked files, memory or ports."""
-    # Exceptions of Twisted have the error number in ``osError``.
-    numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _causes_of(error))
-    return any(number in _LACKS for pair in numbers for number in pair)
-
-
 def sanitised_message(text: str) -> str:
     """Return ``text`` in printable ASCII, cut to 300 characters, without credentials of URLs."""
     return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
-
-
-def _causes_of(error: BaseException) -> list[BaseException]:
-    """Return ``error`` and its causes, the innermost last.
-
-    Exceptions of Twisted have causes in ``reasons``, of which the last one is followed.
-    """
-    causes: list[BaseException] = []
-    cause: object = error
-    while isinstance(cause, BaseException) and len(causes) <= _MAX_DEPTH:
-        causes.append(cause)
-        reasons = getattr(cause, "reasons", None)
-        cause = getattr(reasons[-1], "value", reasons[-1]) if reasons else cause.__cause__
-    return causes

@@ -14,7 +14,6 @@ from scrapy import exceptions
 from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http import Response
 
-from scrapy_rep.fetch.causes import lacks_resources
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import (
     REDIRECTION,
@@ -28,6 +27,7 @@ from scrapy_rep.fetch.transfer import (
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
+from scrapy_rep.utils.open_files import lacks_resources
 
 # Headers in which services report an error, with any status: Zyte (the proxy mode of Zyte API,
 # Smart Proxy Manager), Bright Data (formerly Luminati), Oxylabs.

@@ -8,14 +8,22 @@ none. ``has_only_downloads_with`` needs them. All other functions of this module
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.task import LoopingCall
 
+from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.open_files import lacks_files
+
+_PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between the calls of a download for which there is no file left."""
 _INTERVAL: Final = 0.25
 """Seconds between two checks whether the engine has begun to close the spider."""
 
@@ -120,10 +128,48 @@ def wrap_downloads(
     download = getattr(handlers, "download_request_async", None)
     if download is None:
         return False
+    download = partial(_download_with_files, crawler, download)
     with suppress(AttributeError):  # an object that takes no other attributes
         handlers.download_request_async = lambda request: wrapper(request, download)
         return True
     return False
+
+
+async def _download_with_files(
+    crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
+) -> Response:
+    """Return the response of ``download``. It is called again if there was no file left for it.
+
+    Scrapy keeps idle connections to each site for minutes. With many sites they use up the files
+    that the process may open. Then they are closed before the next call, which comes at once. If
+    all files are in use, the calls after that come later.
+    """
+    for pause in _PAUSES:
+        try:
+            return await download(request)
+        except Exception as error:
+            if not lacks_files(error):
+                raise
+        await _close_idle_connections(crawler)
+        await sleep(pause)
+    return await download(request)
+
+
+async def _close_idle_connections(crawler: Crawler) -> None:
+    """Close the connections that download handlers keep, and that no request uses.
+
+    Scrapy's handlers for httpx and HTTP/2 keep few: CONCURRENT_REQUESTS, or one for each site.
+    """
+    engine: Any = crawler.engine
+    handlers = getattr(engine.downloader.handlers, "_handlers", {})
+    for handler in list(handlers.values()):
+        with suppress(AttributeError):  # not Scrapy's handler for HTTP/1.1
+            await maybe_deferred_to_future(handler._pool.closeCachedConnections())
+        with suppress(AttributeError):  # not Scrapy's handler for aiohttp
+            kept = handler._session.connector._conns
+            for connection, _ in chain.from_iterable(kept.values()):
+                connection.close()
+            kept.clear()
 
 
 def remove_connection_limits(crawler: Crawler) -> None:

@@ -1,0 +1,46 @@
+"""Determines whether an error is that this machine lacked files, memory or ports."""
+
+import errno
+import socket
+from typing import Any, Final
+
+_NO_FILE: Final = {errno.EMFILE, errno.ENFILE}
+_LACKS: Final = _NO_FILE | {errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
+_MAX_DEPTH: Final = 10
+
+
+def lacks_resources(error: BaseException) -> bool:
+    """Return whether ``error`` or a cause is that this machine lacked files, memory or ports."""
+    return bool(_numbers_in(error) & _LACKS)
+
+
+def lacks_files(error: BaseException) -> bool:
+    """Return whether ``error`` is, or may be, that this process can't open another file."""
+    if _numbers_in(error) & _NO_FILE:
+        return True
+    # Some errors have no number: a resolver that can't open a file finds no host.
+    try:
+        socket.socket().close()
+    except OSError:
+        return True
+    return False
+
+
+def causes_of(error: BaseException) -> list[BaseException]:
+    """Return ``error`` and its causes, the innermost last.
+
+    Exceptions of Twisted have causes in ``reasons``, of which the last one is followed.
+    """
+    causes: list[BaseException] = []
+    cause: object = error
+    while isinstance(cause, BaseException) and len(causes) <= _MAX_DEPTH:
+        causes.append(cause)
+        reasons = getattr(cause, "reasons", None)
+        cause = getattr(reasons[-1], "value", reasons[-1]) if reasons else cause.__cause__
+    return causes
+
+
+def _numbers_in(error: BaseException) -> set[Any]:
+    """Return the error numbers of ``error`` and its causes. Twisted has them in ``osError``."""
+    names = "errno", "osError"
+    return {getattr(each, name, None) for each in causes_of(error) for name in names}
