@@ -141,7 +141,9 @@ async def run(example, block, site, *, web, tmp_path, clock):
     elif not isinstance(example, type):
         # A method of a spider.
         failing = web.site(answer(503))
-        urls = [site.url("/private")] + [failing.url("/")] * ("UNREACHABLE" in block.text)
+        urls = [site.url("/private")]
+        if "UNREACHABLE" in block.text:
+            urls += [failing.url("/"), "http://no-such-name.invalid/"]
         runs = [await crawl(*urls, failed=MethodType(example, SimpleNamespace(later=[])))]
     elif issubclass(example, scrapy.Spider):
         starts = {} if hasattr(example, "sitemap_urls") else {"start_urls": [site.url("/")]}
