@@ -33,6 +33,9 @@ _SUMMARIES: Final = {
     "Requests sent regardless of robots.txt (dont_obey_robotstxt): %d": stats.EXEMPT,
 }
 """Lines at the end of a crawl, and the stats that they show."""
+_PAGES: Final = "response_received_count"
+"""A stat of Scrapy: responses but those of robots.txt."""
+_BY_ROBOTSTXT: Final = (Reason.RULE, Reason.USAGE)
 _MAX_SHOWN: Final = 10
 """Maximum number of rows in a summary."""
 _MAX_KEYS: Final = 10_000
@@ -102,7 +105,8 @@ class Drops:
         self.announcer = announcer
         self.causes: Causes = Causes()
         """The causes of drops; in a dry run, of the requests that would be dropped."""
-        self._links = Causes()
+        self._starts = Causes()
+        self._first_start = ""
 
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
@@ -118,21 +122,26 @@ class Drops:
     ) -> None:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
-        The verdict is written to its meta. The first drop of each cause is logged at INFO, other
-        drops at DEBUG. In a shell, a hint is written to standard error. In a dry run, the
-        request is sent, with neither verdict nor hint, and the log shows that it would be dropped.
+        The verdict is written to its meta. Links, and the first drop of each other cause, are
+        logged at INFO, other drops at DEBUG. In a shell, a hint is written to standard error. In a
+        dry run, the request is sent, with neither verdict nor hint, and the log shows that it would
+        be dropped.
         If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
         preferences are the reason, ``judgement`` is that about them.
         """
         for name in self._counts(verdict.reason):
             stats.count(self._crawler, name)
-        causes = self.causes if page is None or self._dry_run else self._links
-        is_new = causes.add_verdict(verdict, judgement)
+        # Links have a summary of their own, but in a dry run.
+        is_link = page is not None and not self._dry_run
+        is_shown = is_link or self.causes.add_verdict(verdict, judgement)
         if not self._dry_run:
             request.meta[META_KEY] = as_meta(verdict)
+            if request.meta.get("is_start_request") and verdict.reason in _BY_ROBOTSTXT:
+                self._starts.add_verdict(verdict, judgement)
+                self._first_start = self._first_start or request.url
             if judgement is not None:
                 store_judgement(request, judgement)
-        level = logging.INFO if is_new else logging.DEBUG
+        level = logging.INFO if is_shown else logging.DEBUG
         if self._logger.isEnabledFor(level):
             message, *values = self._line(request, verdict, page, judgement)
             self._logger.log(level, message, *values)
@@ -161,8 +170,19 @@ class Drops:
 
         In a dry run the causes are not logged here.
         """
-        if self._links.total:
-            self._logger.info(_LINKS_IGNORED, self._links.total)
+        # A callback may copy the meta of a start request, but then a page was received.
+        if (starts := self._starts.total) and not stats.value(self._crawler, _PAGES):
+            stats.count(self._crawler, stats.FORBIDDEN_START_COUNT, starts)
+            self._logger.warning(
+                "No page was fetched, because robots.txt disallows the start requests: %d. For the "
+                "rules run: scrapy robots explain %a%s",
+                starts,
+                without_credentials(self._first_start),
+                self._starts.table(),
+            )
+        links = stats.value(self._crawler, stats.TAGS_NOFOLLOW)
+        if links and not self._dry_run:
+            self._logger.info(_LINKS_IGNORED, links)
         for message, stat in _SUMMARIES.items():
             if number := stats.value(self._crawler, stat):
                 self._logger.info(message, number)

@@ -23,7 +23,7 @@ RULES = "User-agent: *\nDisallow: /private\n"
 
 PAGES = {
     "/noindex": page("<meta name=robots content=noindex>"),
-    "/nofollow": page("<meta name=robots content=nofollow>"),
+    "/nofollow": page("<meta name=robots content=nofollow><a href=/nofollow/next>"),
     "/noai": page("<meta name=robots content=noai>"),
     "/many": page("<meta name=robots content=all>" * 3_000),
     "/unreadable": page(

@@ -450,3 +450,21 @@ async def test_our_parser_serves_the_builtin_middleware_too(web):
     settings = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser"}
     result = await crawl(site.url("/private"), site.url("/public"), settings=settings)
     assert result.fetched == [site.url("/public")]
+
+
+@pytest.mark.parametrize(
+    ("parser", "warns"),
+    [
+        ("scrapy.robotstxt.PythonRobotParser", True),
+        ("mine.Missing", True),
+        ("scrapy_rep.RobotParser", False),
+    ],
+)
+async def test_a_parser_of_the_user_is_not_used_which_is_told(web, parser, warns):
+    result = await crawl(web.site(robots("")).url("/"), settings={"ROBOTSTXT_PARSER": parser})
+    warnings = [text for text in result.messages(logging.WARNING) if "PARSER" in text]
+    told = (
+        f"ROBOTSTXT_PARSER is {parser!r}, and is not used: robots.txt is read by scrapy-rep's own "
+        "parser. Remove the setting"
+    )
+    assert warnings == [told] * warns

@@ -63,7 +63,7 @@ async def test_meta_of_another_page_does_not_stay(web):
     result = await crawl(asked, not_asked, other_scheme)
     metas = {response.url: response.meta.get("robotstxt") for response in result.responses}
     assert metas[site.url("/a")]["allowed"] is True
-    assert metas[site.url("/b")] is None
+    assert metas[site.url("/b")] == {"exempt": True}
     assert metas["data:,x"] is None
 
 

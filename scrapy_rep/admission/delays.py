@@ -20,7 +20,9 @@ DELAY: Final = "delay"
 """The key of the delay in the entry of an origin, and in the terms of a request."""
 _MAX_REPORTED: Final = 100_000
 _LONG: Final = 30.0
-"""Seconds of a delay above which the log line contains the requests per hour."""
+"""Seconds from which on a delay is logged as a warning, with the requests per hour."""
+_LINE: Final = "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s"
+_LONG_LINE: Final = f"{_LINE}, at most %.0f requests per hour"
 
 
 class DelayLimits:
@@ -84,10 +86,7 @@ class DelayReports:
             if delay.seconds > self._limits.max:
                 stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
                 what += " (REP_CRAWL_DELAY_MAX)" if taken == self._limits.max else ""
-            if taken > _LONG:
-                what += f", at most {3600 / taken:.0f} requests per hour"
-        self._logger.info(
-            "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
+        values = (
             origin,
             delay.seconds,
             ascii(delay.field.name)[1:-1],
@@ -95,4 +94,8 @@ class DelayReports:
             delay.field.line,
             what,
         )
+        if taken is None or taken < _LONG:
+            self._logger.info(_LINE, *values)
+        else:  # a message of its own, so that it is logged after ten of the others, too
+            self._logger.warning(_LONG_LINE, *values, 3600 / taken)
         self._announcer.send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)

@@ -115,7 +115,8 @@ class RobotsTxtMiddleware:
                 if TRANSFER_KEY not in meta:
                     stats.count(self._crawler, stats.EXEMPT)
                     store_grant(request, request.url, None)
-                return self._let_pass_undecided(request)
+                    meta[META_KEY] = {"exempt": True}
+                return _PASSED
             decision = self.decider.known_decision(request)
             if decision is None:
                 self._warn_of_scheme(request)

@@ -9,7 +9,7 @@ from typing import Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 from scrapy.utils.python import global_object_name
@@ -30,6 +30,7 @@ from scrapy_rep.stores import registry
 from scrapy_rep.utils.log import LimitedLogger
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+_PARSERS: Final = (default_settings.ROBOTSTXT_PARSER, "scrapy_rep.RobotParser")
 _SCRAPYS_TOKENS: Final = ("Scrapy",)
 
 
@@ -67,15 +68,13 @@ def log_start(
     if not can_defer:
         logger.info(
             "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
-            "scheduler does not defer them. To defer them, set SCHEDULER_PRIORITY_QUEUE to "
-            "'scrapy_rep.RobotsAwarePriorityQueue' or, with scrapy-redis, SCHEDULER_QUEUE_CLASS to "
-            "'scrapy_rep.RobotsAwareRedisQueue'"
+            "scheduler does not defer them: set SCHEDULER_PRIORITY_QUEUE to "
+            "'scrapy_rep.RobotsAwarePriorityQueue'"
         )
     if not has_wire:
         logger.warning(
-            "The downloader has no download_request_async: the delays and pauses of sites are "
-            "checked in the last downloader middleware, before requests wait in their download "
-            "slots"
+            "The downloader has no download_request_async: delays are kept where requests leave "
+            "the last downloader middleware, not where they are sent"
         )
 
 
@@ -114,6 +113,12 @@ def _warnings(
         yield (
             f"REP_MAX_SIZE is {options.max_size}: RFC 9309 §2.5 asks for at least 500 KiB "
             f"({limits.MAX_BODY_BYTES})"
+        )
+    parser = crawler.settings["ROBOTSTXT_PARSER"]
+    if parser not in _PARSERS:
+        yield (
+            f"ROBOTSTXT_PARSER is {parser!r}, and is not used: robots.txt is read by scrapy-rep's "
+            "own parser. Remove the setting"
         )
     second = crawler.get_downloader_middleware(BuiltInMiddleware)
     if second is not None:

@@ -12,6 +12,7 @@ from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.spidermiddlewares.links import follows_link
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, quoted_url
@@ -51,15 +52,18 @@ class RobotsTagsMiddleware(PageMiddleware):
             request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        """Return None, which drops ``request``, if the page that links to it has ``nofollow``.
+        """Return None, which drops ``request``, if it follows a link of a page with ``nofollow``.
 
-        Requests for the same page, such as a retry, and requests with ``dont_obey_robotstxt`` are
-        kept. In a dry run all are kept, and the drop is only counted and logged.
+        All other requests of the callback are kept: forms, URLs that it makes, the page itself,
+        and requests with ``dont_obey_robotstxt``. In a dry run links are kept, too, and only
+        counted and logged.
         """
         if not _has_directive(response, "nofollow") or response is None:
             return request
         is_same_page = request.url.partition("#")[0] == response.url.partition("#")[0]
         if is_same_page or request.meta.get("dont_obey_robotstxt"):
+            return request
+        if not follows_link(request, response):
             return request
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
         drops = Drops.of(self.crawler)

@@ -263,3 +263,14 @@ async def test_a_signal_and_the_log_tell_what_is_taken_of_what_is_asked(web):
     assert len(told(result)) == 4
     assert result.stats["robotstxt/crawl_delay"] == 4
     assert result.stats["robotstxt/crawl_delay_capped"] == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "end"),
+    [(29, "INFO", ""), (30, "WARNING", ", at most 120 requests per hour")],
+)
+async def test_a_delay_of_half_a_minute_is_a_warning(web, seconds, level, end):
+    result = await crawl(web.site(asks(f"Crawl-delay: {seconds}")).url("/"))
+    (line,) = [each for each in result.records if " asks for " in each.getMessage()]
+    assert line.levelname == level
+    assert line.getMessage().endswith(f": the delay is {seconds} s{end}")

@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import AS_BY_DEFAULT, ListSpider, crawl
 from tests.crawling.web import answer, robots
+from tests.crawling.web import page as page_with
 from tests.docs.blocks import (
     ROOT,
     SHELL,
@@ -121,10 +122,10 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     calm, failing = web.site(robots(RULES)), web.site(answer(503))
     diary = [web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n")).url("/diary")]
     tagged = [
-        web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]}).url("/page"),
+        web.site(paths={"/page": page_with("<a href=next>", X_Robots_Tag="none")}).url("/page"),
     ]
     slow = [
-        web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}")
+        web.site(robots("User-agent: *\nCrawl-delay: 29\n"), host=f"127.0.0.{n}")
         for n in range(2, 14)
     ]
     defer, dry = {"REP_DEFER_TIMEOUT": 300}, {"REP_DRY_RUN": True}
@@ -137,7 +138,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         (private, {**defaults, "USER_AGENT": "mybot/1.0"}),
         ([*private, failing.url("/")], {}),
         ([failing.url("/")], {**dry, **defer}),
-        ([*private, *(site.url(f"/{n}") for site in slow[:2] for n in range(4))], dry),
+        ([*private, *(site.url(f"/{n}") for site in slow[:2] for n in range(8))], dry),
         ([site.url("/") for site in slow], {}),
     ]
     following = [(tagged, {}), (tagged, {**dry, "REP_META_TAGS": "drop"})]

@@ -6,7 +6,7 @@ from scrapy.settings import default_settings
 from twisted.internet.defer import Deferred, gatherResults
 
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, closing_when, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, page, robots
 from tests.docs.blocks import lines_of, logged_by, of_kind, sections, unindented
 from tests.docs.test_console import FollowingSpider
 
@@ -51,7 +51,7 @@ async def all_dropped(web):
     yield await crawl(web.site(answer(503)).url("/"))
     proxy = web.site(answer(407))
     yield await crawl(Request(web.site().url("/"), meta={"proxy": proxy.url("")}))
-    tagged = web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "nofollow"})]})
+    tagged = web.site(paths={"/page": page("<a href=next>", X_Robots_Tag="none")})
     yield await crawl(tagged.url("/page"), spidercls=FollowingSpider)
 
 

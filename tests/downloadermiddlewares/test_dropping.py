@@ -13,7 +13,7 @@ from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
 from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import AS_BY_DEFAULT, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, redirect, robots
 
 
 async def test_builtin_the_errback_gets_an_ignore_request(web):
@@ -221,3 +221,35 @@ async def test_a_long_rule_is_cut_in_log_lines_messages_and_the_report(web, tmp_
     report = json.loads(path.read_text())
     assert [drop["rule"][-1:] for drop in report["drops"]] == ["…"]
     assert path.stat().st_size < 40_000  # with the text itself
+
+
+async def test_a_crawl_whose_start_requests_are_all_disallowed_says_so(web):
+    site, other = web.site(robots("User-agent: *\nDisallow: /\n")), web.site()
+    site_rule = f"Disallow: / (line 2 of {site.url('/robots.txt')})"
+    other.change(
+        robots("User-agent: *\nDisallow: /no"), paths={"/to": [redirect(site.url("/led"))]}
+    )
+    closed = [site.url("/a"), site.url("/b"), other.url("/to"), other.url("/no")]
+    closed = [Request(url, meta={"handle_httpstatus_all": False}) for url in closed]
+    result = await crawl(*closed, settings=AS_BY_DEFAULT)
+    (warning,) = result.messages(logging.WARNING)
+    assert warning.splitlines() == [
+        "No page was fetched, because robots.txt disallows the start requests: 4. For the rules "
+        f"run: scrapy robots explain {site.url('/a')!r}",
+        f"       3  {site_rule}",
+        f"       1  Disallow: /no (line 2 of {other.url('/robots.txt')})",
+    ]
+    assert result.stats["robotstxt/forbidden_start_count"] == 4
+    for more, settings in ([other.url("/")], {}), ([], {"REP_DRY_RUN": True}):
+        result = await crawl(*closed, *more, settings={**AS_BY_DEFAULT, **settings})
+        assert not [text for text in result.messages() if text.startswith("No page")]
+        assert "robotstxt/forbidden_start_count" not in result.stats
+
+
+async def test_responses_of_exempt_requests_say_so(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"), paths={"/from": [redirect("/to")]})
+    meta = {"dont_obey_robotstxt": True, "handle_httpstatus_all": False}
+    result = await crawl(Request(site.url("/from"), meta=meta))
+    assert result.fetched == [site.url("/to")]
+    assert result.responses[0].meta["robotstxt"] == {"exempt": True}
+    assert result.stats["robotstxt/exempt"] == 2

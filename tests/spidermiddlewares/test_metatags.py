@@ -1,9 +1,12 @@
 """Meta tags and X-Robots-Tag in crawls (SPEC R-1 to R-4)."""
 
+import json
 import logging
 
 import pytest
 import scrapy
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import answer, page
@@ -12,7 +15,9 @@ from tests.test_signals import Ear
 
 
 def meta(content, name="robots"):
-    return f'<META content="{content}" name="{name}">'
+    """A robots meta tag, with the links that the spiders of this module follow."""
+    links = "".join(f'<link rel=next href="?{query}">' for query in ("from", "1", "2"))
+    return f'<META content="{content}" name="{name}">{links}'
 
 
 PATHS = {
@@ -22,16 +27,16 @@ PATHS = {
     "/both": page(meta("noindex,nofollow")),
     "/nofollow": page(meta("nofollow")),
     "/blank": page(meta("noindex nofollow")),
-    "/quoted": page(X_Robots_Tag='"noindex; nofollow"'),
-    "/header": page(X_Robots_Tag="none"),
+    "/quoted": page(meta("all"), X_Robots_Tag='"noindex; nofollow"'),
+    "/header": page(meta("all"), X_Robots_Tag="none"),
     "/ours": page(meta("none", "testbot")),
     "/theirs": page(meta("none", "otherbot"), X_Robots_Tag="otherbot: none"),
     "/headers": [
         answer(
             200,
-            "x",
+            "<a href='?from'>",
             headers={
-                "Content-Type": "text/plain",
+                "Content-Type": "text/html",
                 "X-Robots-Tag": "nofollow",
                 "x-robots-tag": "testbot: noindex",
             },
@@ -83,6 +88,151 @@ async def test_by_default_links_are_dropped_and_items_marked(web):
     assert tags["both"] == {"noindex": True, "nofollow": True}
     assert tags["nofollow"] == {"noindex": False, "nofollow": True}
     assert tags["plain"] is None
+
+
+NOFOLLOW_TAG = "<meta name=robots content=nofollow>"
+HTML = "text/html"
+
+
+def urls(*targets):
+    """What a spider asks for if it makes these URLs itself."""
+    return lambda response: [scrapy.Request(response.urljoin(target)) for target in targets]
+
+
+def links(**options):
+    """What a spider asks for by a link extractor."""
+    return lambda response: [
+        scrapy.Request(link.url) for link in LinkExtractor(**options).extract_links(response)
+    ]
+
+
+def joined(*hrefs):
+    return lambda response: [response.follow(href) for href in hrefs]
+
+
+def login(response):
+    return [scrapy.Request(response.urljoin("/in"), method="POST", body="name=me")]
+
+
+PAGES = [  # their type and body, what the spider asks for there, and whether it is sent
+    # Links, however they are written and read.
+    (HTML, "<a href='next'>", urls("/dir/next"), False),
+    (HTML, "<a href='/next?b=2&amp;a=1#x'>", urls("/next?b=2&a=1"), False),
+    (HTML, "<a href='/next?b=2&amp;a=1'>", links(canonicalize=True), False),
+    (HTML, "<a href='/next'>", urls("/next#part"), False),
+    (HTML, "<a href=' /ne\txt '>", links(), False),
+    (HTML, "<a href='http://[/'><a href='http://x:y/'><a href='/next'>", links(), False),
+    (HTML, "<map><area href='/next'></map>", urls("/next"), False),
+    (HTML, "<link rel=next href='/next'>", urls("/next"), False),
+    (HTML, "<base href='/other/'><a href='next'>", links(), False),
+    (HTML, "<base href='/other/'><a href='next'>", urls("next"), False),
+    (HTML, "<a href='/n\xe4chste?q=\xe4'>", joined("/n\xe4chste?q=\xe4"), False),
+    (f"{HTML}; charset=latin-1", "<a href='/n?q=\xe4'>", links(), False),
+    (f"{HTML}; charset=latin-1", "<a href='/n?q=\xe4'>", urls("/n?q=\xe4"), False),
+    ("application/xhtml+xml", "<html><body><a href='/next'/></body></html>", links(), False),
+    # What is asked for otherwise.
+    (HTML, "<base href='/other/'><a href='next'>", urls("/dir/next"), True),
+    (HTML, "<a href='/next'>", urls("/next?page=2"), True),
+    (HTML, "<a href='/next'>", urls("/Next"), True),
+    (HTML, "<iframe src='/next'></iframe><img src='/next'>", urls("/next"), True),
+    (HTML, "<!-- <a href='/next'> -->", urls("/next"), True),
+    (
+        HTML,
+        "<a href='/in'><form action='/in' method=post><input name=name></form>",
+        login,
+        True,
+    ),
+    (HTML, "<form action='/in'><input name=name></form>", urls("/in?name=me"), True),
+    ("application/json", '{"next": "/next"}', urls("/next"), True),
+    ("text/plain", "<a href='/next'>", urls("/next"), True),
+]
+
+
+@pytest.mark.spec("R-1")
+async def test_only_links_of_an_html_page_are_not_followed(web):
+    sites = []
+    for content_type, body, _, _ in PAGES:
+        headers = {"Content-Type": content_type, "X-Robots-Tag": "none"}
+        site = web.site(answer(404), paths={"/dir/page": [answer(200, body, headers=headers)]})
+        sites.append(site)
+    asks = {site.url("/dir/page"): ask for site, (*_, ask, _) in zip(sites, PAGES, strict=True)}
+    result = await crawl(*asks, then=lambda r: asks[r.url](r) if r.url in asks else ())
+    assert result.messages(logging.WARNING) == []
+    sent = [len(site.targets) == 2 for site in sites]
+    told = [(*of_page[:2], is_sent) for of_page, is_sent in zip(PAGES, sent, strict=True)]
+    assert told == [(kind, body, follows) for kind, body, _, follows in PAGES]
+    assert result.stats["robotstxt/tags/nofollow"] == sent.count(False)
+
+
+async def test_what_a_nofollow_page_does_not_forbid_is_crawled_to_its_end(web):
+    """The pages of a JSON API, a login, and sitemaps, which often come with X-Robots-Tag."""
+    none = {"X-Robots-Tag": "none"}
+    pages = {
+        f"/api/{n}": [answer(200, json.dumps({"next": f"/api/{n + 1}"}), headers=none)]
+        for n in range(3)
+    }
+    site = web.site(answer(404), paths=pages)
+    result = await crawl(
+        site.url("/api/0"), then=lambda r: urls(r.json()["next"])(r) if r.text[0] == "{" else ()
+    )
+    assert site.targets == ["/api/0", "/api/1", "/api/2", "/api/3"]
+    assert result.messages(logging.INFO, "scrapy_rep.drops") == []
+
+
+async def test_a_crawl_spider_and_a_sitemap_spider_see_the_page_as_scrapy_does(web):
+    site = web.site(answer(404))
+    xml = {"Content-Type": "application/xml", "X-Robots-Tag": "noindex, nofollow"}
+    sitemap = f"<urlset><url><loc>{site.url('/first')}</loc></url></urlset>"
+    site.change(
+        paths={
+            "/sitemap.xml": [answer(200, sitemap, headers=xml)],
+            "/first": page("<a href='/open'>"),
+            "/open": page(f"{NOFOLLOW_TAG}<a href='/closed'>"),
+        }
+    )
+
+    class Sitemap(ListSpider, SitemapSpider):
+        sitemap_urls = (site.url("/sitemap.xml"),)
+        start = SitemapSpider.start
+
+    class Rules(CrawlSpider):
+        name = "rules"
+        start_urls = (site.url("/first"),)
+        rules = (Rule(LinkExtractor()),)
+
+        def __init__(self, **kwargs):
+            super().__init__()
+
+    await crawl(spidercls=Sitemap)
+    assert site.targets == ["/sitemap.xml", "/first"]
+    result = await crawl(spidercls=Rules)
+    assert site.targets[2:] == ["/first", "/open"]
+    assert (
+        "Ignoring link (nofollow in robots meta tag or X-Robots-Tag of "
+        f"{site.url('/open')}): <GET {site.url('/closed')}>"
+    ) in result.messages(logging.INFO)
+
+
+async def test_the_first_ten_links_are_logged_and_all_are_counted(web):
+    hrefs = [f"/{number}" for number in range(15)]
+    body = NOFOLLOW_TAG + "".join(f"<a href='{href}'>" for href in hrefs)
+    site = web.site(answer(404), paths={"/page": page(body)})
+    result = await crawl(site.url("/page"), then=links())
+    lines = result.messages(logging.INFO)
+    logged = [line.partition("): ")[2] for line in lines if line.startswith("Ignoring link ")]
+    assert [line.partition(" - ")[0] for line in logged] == [
+        f"<GET {site.url(href)}>" for href in hrefs[:10]
+    ]
+    assert "Links ignored (nofollow in robots meta tag or X-Robots-Tag): 15" in lines
+    assert result.stats["robotstxt/tags/nofollow"] == 15
+    assert result.stats["robotstxt/forbidden_reason_count/nofollow"] == 15
+
+
+async def test_a_page_with_more_links_than_are_read_is_taken_to_link_to_everything(web):
+    body = NOFOLLOW_TAG + "".join(f"<a href={n}>" for n in range(20_001))
+    site = web.site(answer(404), paths={"/page": page(body)})
+    await crawl(site.url("/page"), then=urls("/elsewhere"))
+    assert site.targets == ["/page"]
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -183,7 +333,7 @@ async def test_an_item_that_can_not_be_marked_loses_nothing_of_what_comes_after_
 
 async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
     many = {
-        "/tags": page(meta("all") * 9_000),
+        "/tags": page("<meta name=robots content=all>" * 9_000 + "<a href=/tags-next>"),
         "/attributes-next": page(meta("nofollow")),
         "/header-next": page(meta("nofollow")),
         "/attributes": page(f"<meta name=robots content=index {'a ' * 1_000}>"),

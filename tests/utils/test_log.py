@@ -132,6 +132,6 @@ async def test_each_crawl_logs_ten_lines_of_a_kind_and_counts_the_others(web, ru
         assert summary.splitlines() == [
             "Further lines, which were logged at DEBUG level:",
             "       3  robots.txt of … asks for … s between two requests (…: …, line …): …",
-            "       2  … is unreachable: …; …, next try in … s",
+            "       2  robots.txt of … is unreachable: …; …, next try in … s",
             "       2  Dropped: …: …",
         ]
