@@ -1,6 +1,4 @@
-"""Sphinx configuration: settings, stats and reasons are checked against the code, or drawn from it.
-
-What benchmarks found is drawn from their results, as the figures are.
+"""Sphinx configuration. Settings, stats and tables are checked against the code, or drawn from it.
 
 ``.. setting:: NAME`` and ``.. stat:: name`` describe what the code has under that name. One that
 the code doesn't have, or that the docs don't describe, is a warning, and warnings are errors.
@@ -24,11 +22,6 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import scrapy_rep
 from scrapy_rep import stats
-from scrapy_rep.admission.hosts import IN_DELAY, IN_PAUSE
-from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.ticket import Source
-from scrapy_rep.admission.unreachable import Deferral
-from scrapy_rep.downloadermiddlewares.actions import ACTIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, Evidence, outcome_of
 from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
@@ -38,10 +31,12 @@ from tests.benchmarks import results
 from tests.conformance import results as answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
+
+    Rows = Iterable[tuple[str, ...]]
 
 project = "scrapy-rep"
 author = "the scrapy-rep developers"
@@ -174,97 +169,90 @@ class Stat(Known):
     known = STATS
 
 
-class StatusClasses(SphinxDirective):
-    """The table of what HTTP statuses mean for robots.txt, as the code has it."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        rows = [("status", "robots.txt is", "source")]
-        rows += [
-            (
-                f"{row.first} to {row.last}" if row.last > row.first else f"{row.first}",
-                row.kind.value,
-                row.source.partition("; SPEC")[0],
-            )
-            for row in STATUS_CLASSES
-        ]
-        other = outcome_of(Evidence(0.0, "", status=600), b"", soft_404=False)
-        rows.append(("any other", other.kind.value, "Google"))
-        return [table_of(rows)]
+def status_classes() -> Rows:
+    """Return what HTTP statuses mean for robots.txt."""
+    yield ("status", "robots.txt is", "source")
+    for row in STATUS_CLASSES:
+        status = f"{row.first} to {row.last}" if row.last > row.first else f"{row.first}"
+        yield (status, row.kind.value, row.source.partition("; SPEC")[0])
+    other = outcome_of(Evidence(0.0, "", status=600), b"", soft_404=False)
+    yield ("any other", other.kind.value, "Google")
 
 
-class Transitions(SphinxDirective):
-    """The table of what becomes of a request, as the code has it."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        heads = {
-            Source.QUEUE: "queue of scrapy-rep",
-            Source.OVERDUE: "the same, after REP_DEFER_TIMEOUT",
-            Source.SCHEDULER: "other queue or scheduler",
-            Source.DIRECT: "direct (download_async)",
-        }
-        rows = [("situation", *(heads[source] for source in Source))]
-        for situation, actions in ACTIONS.items():
-            rows.append((situation.value, *(actions[source].value for source in Source)))
-        return [table_of(rows)]
-
-
-class Holds(SphinxDirective):
-    """The table of why requests wait, as the code has it."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        rows = [("reason", "decided in", "requests wait until")]
-        for reason in (IN_PAUSE, IN_DELAY, Lookups, Deferral):
-            module = reason.__module__.removeprefix("scrapy_rep.").replace(".", "/")
-            rows.append((reason.text, f"{module}.py", reason.end))
-        return [table_of(rows)]
-
-
-class Rooms(SphinxDirective):
-    """The sub-packages, each with the first sentence of its docstring."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        rows = [("package", "purpose")]
-        for module in iter_modules(scrapy_rep.__path__):
+def rooms() -> Rows:
+    """Return the sub-packages, each with the first sentence of its docstring."""
+    yield ("package", "purpose")
+    for module in iter_modules(scrapy_rep.__path__):
+        if module.ispkg:
             doc = import_module(f"scrapy_rep.{module.name}").__doc__ or ""
-            rows.append((module.name, doc.partition("\n")[0].rstrip(".").replace("``", "")))
-        return [table_of(rows, widths=(1, 3))]
+            yield (module.name, doc.partition("\n")[0].rstrip(".").replace("``", ""))
 
 
-class UsageRevisions(SphinxDirective):
-    """The table of what is read about use, and by which revision, as the code has it."""
+def usage_revisions() -> Rows:
+    """Return what is read about use, and by which revision."""
+    yield ("source", "what is read")
+    yield from REVISIONS.items()
+
+
+def usage_meanings() -> Rows:
+    """Return what usage preferences mean."""
+    yield ("source", "label", "purposes")
+    for (source, label), purposes in MEANINGS.items():
+        yield (source, "too many lines" if label == ANY else label, ", ".join(purposes))
+
+
+def findings() -> Rows:
+    """Return what ``scrapy robots lint`` finds."""
+    yield ("finding", "meaning")
+    yield from CODES.items()
+
+
+def acid_crawlers() -> Rows:
+    """Return how many stories of the acid test each crawler kept."""
+    return acid.summary(acid.read())
+
+
+def passed() -> Rows:
+    """Return how many conformance cases each parser passes."""
+    return answers.table(answers.read()["engines"])
+
+
+def speed() -> Rows:
+    """Return the times of parsers that run in Python."""
+    return answers.speed_table(answers.read(answers.SPEED))
+
+
+TABLES: dict[Callable[[], Rows], tuple[int, ...]] = {
+    status_classes: (),
+    rooms: (1, 3),
+    usage_revisions: (1, 3),
+    usage_meanings: (),
+    findings: (1, 4),
+    acid_crawlers: (),
+    passed: (4, 2, 2, 2, 2, 2, 2),
+    speed: (),
+}
+"""Tables that are drawn from the code, or from results, with the widths of their columns."""
+
+NOTES: dict[Callable[[], Rows], Callable[[], str]] = {
+    passed: lambda: "Passed, of those of the {cases} cases that apply to the parser.".format_map(
+        answers.read()
+    ),
+    speed: lambda: answers.read(answers.SPEED)["says"],
+}
+"""What stands below some of them."""
+
+
+class Drawn(SphinxDirective):
+    """One of TABLES: ``.. usage-meanings::``."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        return [table_of([("source", "what is read"), *REVISIONS.items()], widths=(1, 3))]
-
-
-class UsageMeanings(SphinxDirective):
-    """The table of what usage preferences mean, as the code has it."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        rows = [("source", "label", "purposes")]
-        rows += [
-            (source, "too many lines" if label == ANY else label, ", ".join(purposes))
-            for (source, label), purposes in MEANINGS.items()
-        ]
-        return [table_of(rows)]
-
-
-class Findings(SphinxDirective):
-    """The list of what ``scrapy robots lint`` finds, as the code has it."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the list."""
-        items = []
-        for code, text in CODES.items():
-            body = nodes.paragraph("", "", nodes.literal(text=code), nodes.Text(f": {text}"))
-            items.append(nodes.list_item("", body))
-        return [nodes.bullet_list("", *items)]
+        for path in (acid.FILE, answers.RESULTS, answers.SPEED):
+            self.env.note_dependency(str(path))
+        (rows,) = (each for each in TABLES if each.__name__ == self.name.replace("-", "_"))
+        table = table_of([*rows()], TABLES[rows])
+        return [table, nodes.paragraph(text=NOTES[rows]())] if rows in NOTES else [table]
 
 
 class Measured(SphinxDirective):
@@ -292,33 +280,6 @@ class Measured(SphinxDirective):
         return [table_of(rows), nodes.paragraph("", "", command, nodes.Text(text))]
 
 
-class Passed(SphinxDirective):
-    """The table of conformance cases that engines pass, from the results of a run."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table, and when it was made below it."""
-        run = answers.read()
-        self.env.note_dependency(str(answers.RESULTS))
-        day = date.fromisoformat(max(row["date"] for row in run["engines"]))
-        text = (
-            "Passed, of those that apply to the parser. "
-            f"{run['cases']} cases of version {run['version']}, {day.day} {day:%B %Y}."
-        )
-        rows = [*answers.table(run["engines"])]
-        return [table_of(rows, widths=(4, 2, 2, 2, 2, 2, 2)), nodes.paragraph(text=text)]
-
-
-class Speed(SphinxDirective):
-    """The times of engines that run in Python."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table, and how they were taken below it."""
-        found = answers.read(answers.SPEED)
-        self.env.note_dependency(str(answers.SPEED))
-        rows = [*answers.speed_table(found)]
-        return [table_of(rows), nodes.paragraph(text=found["says"])]
-
-
 class Ratio(SphinxRole):
     """A ratio that a benchmark found: ``:ratio:`rules 300 Protego/ours```."""
 
@@ -331,36 +292,26 @@ class Ratio(SphinxRole):
             return [], []
 
 
-def bars_of(head: Sequence[str], *rows: Sequence[str]) -> str:
-    """Return a bar for each crawler, as HTML. Their numbers are in the table of the same rows."""
-    kinds = head[1].partition(" (")[0], *head[2:4]
-    key = "".join(f"<span><i class='b{n}'></i>{kind}</span>" for n, kind in enumerate(kinds))
-    bars = []
-    for name, *numbers in (row[:4] for row in rows):
-        parts = "".join(
-            f"<i class='b{n}' style='flex-grow:{number}'>{number}</i>"
-            for n, number in enumerate(numbers)
-            if number != "0"
-        )
-        ours = " class='ours'" if name.startswith("scrapy-rep") else ""
-        bars.append(f"<dt{ours}>{name}</dt><dd{ours}>{parts}</dd>")
-    return f"<div class='bars'><p>{key}</p><dl>{''.join(bars)}</dl></div>"
-
-
-class Acid(SphinxDirective):
-    """What the acid test found: ``bars``, ``commands``, or one of its tables."""
-
-    required_arguments = 1
+class AcidBars(SphinxDirective):
+    """A bar for each crawler of the acid test. Their numbers are in the table of the same rows."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the table, or the commands."""
+        """Return the bars, as HTML."""
         self.env.note_dependency(str(acid.FILE))
-        if self.arguments[0] == "bars":
-            return [nodes.raw("", bars_of(*acid.summary(acid.read())), format="html")]
-        if self.arguments[0] == "commands":
-            text = acid.commands(acid.read())
-            return [nodes.literal_block(text, text, language="shell")]
-        return [table_of([*acid.TABLES[self.arguments[0]](acid.read())])]
+        head, *rows = acid.summary(acid.read())
+        kinds = head[1].partition(" (")[0], *head[2:4]
+        key = "".join(f"<span><i class='b{n}'></i>{kind}</span>" for n, kind in enumerate(kinds))
+        bars = []
+        for name, *numbers in (row[:4] for row in rows):
+            parts = "".join(
+                f"<i class='b{n}' style='flex-grow:{number}'>{number}</i>"
+                for n, number in enumerate(numbers)
+                if number != "0"
+            )
+            ours = " class='ours'" if name.startswith("scrapy-rep") else ""
+            bars.append(f"<dt{ours}>{name}</dt><dd{ours}>{parts}</dd>")
+        html = f"<div class='bars'><p>{key}</p><dl>{''.join(bars)}</dl></div>"
+        return [nodes.raw("", html, format="html")]
 
 
 def check_all_described(_: Sphinx, env: BuildEnvironment) -> None:
@@ -380,16 +331,9 @@ def setup(app: Sphinx) -> None:
         app.add_directive_to_domain("std", name, directive, override=True)
     app.add_directive("settings", Settings)
     app.connect("doctree-read", fill_settings)
-    app.add_directive("status-classes", StatusClasses)
-    app.add_directive("findings", Findings)
-    app.add_directive("transitions", Transitions)
-    app.add_directive("holds", Holds)
-    app.add_directive("acid", Acid)
+    for rows in TABLES:
+        app.add_directive(rows.__name__.replace("_", "-"), Drawn)
+    app.add_directive("acid-bars", AcidBars)
     app.add_directive("measured", Measured)
-    app.add_directive("passed", Passed)
-    app.add_directive("speed", Speed)
     app.add_role("ratio", Ratio())
-    app.add_directive("rooms", Rooms)
-    app.add_directive("usage-meanings", UsageMeanings)
-    app.add_directive("usage-revisions", UsageRevisions)
     app.connect("env-check-consistency", check_all_described)
