@@ -1,7 +1,6 @@
 """What a subcommand of ``scrapy robots`` is, its options, and the arguments that it takes."""
 
 import argparse
-import math
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
@@ -53,25 +52,16 @@ def _check_tokens(text: str) -> str:
     raise argparse.ArgumentTypeError("must be a product token or a User-Agent")
 
 
-def seconds(text: str) -> float:
-    """Return ``text`` as seconds: a finite number, 0 or more. Raises ArgumentTypeError."""
-    with suppress(ValueError):
-        if 0 <= (found := float(text)) < math.inf:
-            return found
-    raise argparse.ArgumentTypeError(f"must be a number of seconds, 0 or more, not {text!a}")
-
-
 AGENT: Final = Option(
     "--agent",
     metavar="TOKEN",
     type=_check_tokens,
     help="product token or User-Agent of the crawler, instead of that of the settings",
 )
-OTHER_AGENT: Final = Option(
-    "--other-agent",
-    metavar="TOKEN",
-    type=_check_tokens,
-    help="also show what changes for this product token or User-Agent",
+SPIDER: Final = Option(
+    "--spider",
+    metavar="NAME",
+    help="decide as for this spider of the project, by its custom_settings and attributes",
 )
 FILE: Final = Option(
     "--file",
@@ -171,6 +161,15 @@ def urls_in(lines: Iterable[bytes]) -> Iterator[str]:
         text = (line if number else line.removeprefix(BOM_UTF8)).decode("utf-8", "surrogateescape")
         if (text := text.strip()) and not text.startswith("#"):
             yield text
+
+
+def urls_of(command: str, urls: list[str], opts: argparse.Namespace) -> list[str]:
+    """Return ``urls`` and those of ``--urls-from``. Raises UsageError if there are none."""
+    if opts.urls_from:
+        urls = [*urls, *urls_in(read_file(opts.urls_from).splitlines())]
+    if not urls:
+        raise usage_error(f"{command} requires URLs")
+    return urls
 
 
 def read_robotstxt(path: str, max_size: int) -> bytes:

@@ -14,16 +14,22 @@ from scrapy_rep.commands.arguments import (
     FILE,
     FRESH,
     JSON,
+    SPIDER,
     URLS_FROM,
     Subcommand,
     displayed_name,
     file_or_scheme_hint,
-    read_file,
     read_robotstxt,
-    urls_in,
+    urls_of,
     usage_error,
 )
-from scrapy_rep.commands.output import Progress, describe_age, exit_status_of, word_of
+from scrapy_rep.commands.output import (
+    Progress,
+    describe_age,
+    describe_tokens,
+    exit_status_of,
+    word_of,
+)
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.usage import Judgement, describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
@@ -36,6 +42,7 @@ class _Result(NamedTuple):
     """What is printed about a URL: a verdict, or the error if the URL has none."""
 
     verdict: Verdict | ValueError
+    tokens: tuple[str, ...] = ()
     fetched_at: float | None = None
     """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
     an override decided."""
@@ -46,10 +53,7 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     """Print the verdicts on the URLs; return the highest exit status among theirs."""
     if opts.file == opts.urls_from == "-":
         raise usage_error("rules and URLs can't both come from standard input")
-    if opts.urls_from:
-        urls = [*urls, *urls_in(read_file(opts.urls_from).splitlines())]
-    if not urls:
-        raise usage_error("check requires URLs")
+    urls = urls_of("check", urls, opts)
     started = time()
 
     def show(url: str, result: _Result) -> _Result:
@@ -62,7 +66,8 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
 
         def by_file(url: str) -> _Result:
             try:
-                return _Result(decide(url)[0])
+                verdict, decision = decide(url)
+                return _Result(verdict, decision.tokens)
             except ValueError as error:
                 return _Result(error)
 
@@ -101,14 +106,14 @@ async def _check_urls(
             return _Result(Verdict(allowed=False, reason=Reason.CLOSING))
         record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
         fetched_at = None if record is None else record.last.evidence.at
-        return _Result(verdict, fetched_at, decision.judgement)
+        return _Result(verdict, decision.tokens, fetched_at, decision.judgement)
 
     return await gather(map(check, urls))
 
 
 def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:
     """Return the line for a result; a robots.txt that was fetched before ``started`` is stored."""
-    verdict, fetched_at, judgement = result
+    verdict, tokens, fetched_at, judgement = result
     line = f"{word_of(exit_status_of(verdict), 10)}  {printable(without_credentials(url))}"
     if isinstance(verdict, ValueError):
         if as_json:
@@ -116,13 +121,18 @@ def _result_line(url: str, result: _Result, started: float, *, as_json: bool) ->
         return f"{line}  {printable(str(verdict))}{file_or_scheme_hint(url)}"
     is_from_store = None if fetched_at is None else fetched_at < started
     if as_json:
-        return json.dumps({"url": url, **verdict.as_dict(), "from_store": is_from_store})
-    how = ""
+        more = {"tokens": tokens, "from_store": is_from_store}
+        return json.dumps({"url": url, **verdict.as_dict(), **more})
+    how = "" if verdict.reason is Reason.CLOSING else f", as {describe_tokens(tokens)}"
     if fetched_at is not None:
-        how = f", fetched {describe_age(time() - fetched_at) if is_from_store else 'just now'}"
+        how += f", fetched {describe_age(time() - fetched_at) if is_from_store else 'just now'}"
     return f"{line}  {printable(describe_decision(verdict, judgement))}{how}"
 
 
 CHECK: Final = Subcommand(
-    "check", "URL...", "whether URLs may be fetched", (AGENT, URLS_FROM, FILE, FRESH, JSON), _check
+    "check",
+    "URL...",
+    "whether URLs may be fetched",
+    (AGENT, SPIDER, URLS_FROM, FILE, FRESH, JSON),
+    _check,
 )

@@ -18,13 +18,14 @@ from scrapy_rep.commands.arguments import (
     FRESH,
     JSON,
     PURPOSE,
+    SPIDER,
     Subcommand,
     check_url,
     displayed_name,
     only_argument,
     read_robotstxt,
 )
-from scrapy_rep.commands.output import exit_status_of, section, word_of
+from scrapy_rep.commands.output import describe_tokens, exit_status_of, section, word_of
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
@@ -154,7 +155,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         source = f"from {registry.display_name(options.store)}" if stored else "just fetched"
         how = record_text.details(got.record, options, time(), source)
         lines += section("robots.txt", how)
-    lines += section("Product tokens", [", ".join(map(printable, got.decision.tokens)) or "none"])
+    lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
     explanation = got.explanation(options)
     if explanation is not None:
         lines += section("Group", _group_lines(explanation))
@@ -210,6 +211,6 @@ EXPLAIN: Final = Subcommand(
     "explain",
     "URL",
     "why, and how robots.txt was fetched",
-    (AGENT, FILE, PURPOSE, FRESH, JSON),
+    (AGENT, SPIDER, FILE, PURPOSE, FRESH, JSON),
     _explain,
 )

@@ -3,11 +3,12 @@
 import math
 import os
 import sys
+from collections.abc import Sequence
 from time import monotonic
 from typing import Final
 
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.text import describe_duration
+from scrapy_rep.utils.text import describe_duration, printable
 
 EXIT_OK: Final = 0
 """Exit status if a URL is allowed, if there are no findings, or if the command succeeded."""
@@ -95,6 +96,11 @@ class Progress:
             return f"{done:,} URLs{rate}"
         width = done * _WIDTH // self._total
         return f"[{'#' * width:.<{_WIDTH}}] {done:,} of {self._total:,}{rate}"
+
+
+def describe_tokens(tokens: Sequence[str]) -> str:
+    """Return product tokens as text; ``*`` for none, as only groups of ``*`` apply then."""
+    return ", ".join(map(printable, tokens)) or "*"
 
 
 def describe_age(seconds: float) -> str:

@@ -7,6 +7,7 @@ import sys
 from io import TextIOWrapper
 from typing import Any, Final
 
+from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -24,13 +25,13 @@ from scrapy_rep.commands.output import EXIT_UNKNOWN
 from scrapy_rep.commands.plan import PLAN
 from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
-from scrapy_rep.settings import Options, unknown_settings
-from scrapy_rep.stores.registry import make_unguarded_store
+from scrapy_rep.settings import unknown_settings
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.setting_readers import closest
 
 _SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, PLAN)}
 _OPTIONS: Final = {each.flag: each for sub in _SUBCOMMANDS.values() for each in sub.options}
+_ABOVE_SPIDER: Final = SETTINGS_PRIORITIES["spider"] + 1
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
     "REP_DRY_RUN": False,
@@ -84,7 +85,8 @@ class Command(ScrapyCommand):
         settings = self.settings
         if settings is None:
             raise UsageError
-        settings.set("LOG_LEVEL", "ERROR", priority="spider")
+        # The settings of a spider don't matter; the command line does.
+        settings.set("LOG_LEVEL", "ERROR", priority=_ABOVE_SPIDER)
         _print_store_warnings()
         if not inside_project():
             # Outside of a project, no file must be created in the current directory.
@@ -102,11 +104,6 @@ class Command(ScrapyCommand):
             settings.set("REP_PURPOSES", opts.purpose, priority="cmdline")
         if opts.fresh:
             settings.set("REP_STORE", "memory://", priority="cmdline")
-        try:
-            # Raises the errors of settings that would stop the crawl. The store is not opened.
-            make_unguarded_store(Options.from_settings(settings).store_config)
-        except SettingsError as error:
-            raise usage_error(str(error)) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the subcommand and set ``exitcode``. Raises UsageError for wrong usage."""
@@ -117,8 +114,11 @@ class Command(ScrapyCommand):
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            self.exitcode = subcommand.run(args[1:], opts, CoroutineRunner(self.crawler_process))
+            runner = CoroutineRunner(self.crawler_process, self._spidercls_of(opts.spider))
+            self.exitcode = subcommand.run(args[1:], opts, runner)
             sys.stdout.flush()
+        except SettingsError as error:
+            raise usage_error(str(error)) from None
         except BrokenPipeError:
             # The process that reads standard output, such as ``head``, has ended. Python writes to
             # standard output again when it ends, which must not raise another error.
@@ -127,6 +127,17 @@ class Command(ScrapyCommand):
         except CrawlClosingError:
             print("the crawl ended before there was a result", file=sys.stderr)
             self.exitcode = EXIT_UNKNOWN
+
+    def _spidercls_of(self, name: str | None) -> type[Spider] | None:
+        """Return the spider class ``name`` of the project; None for None. Raises UsageError."""
+        if name is None or self.crawler_process is None:
+            return None
+        loader = self.crawler_process.spider_loader
+        try:
+            return loader.load(name)
+        except KeyError:
+            hint = _hint(closest(name, loader.list()))
+            raise usage_error(f"there is no spider {name!a} in this project{hint}") from None
 
 
 def _print_store_warnings() -> None:

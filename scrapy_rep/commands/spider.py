@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from time import time
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from scrapy import Spider
 from scrapy.crawler import Crawler, CrawlerProcessBase
@@ -14,6 +14,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
+from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
@@ -21,8 +22,11 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
+from scrapy_rep.stores.registry import make_unguarded_store
 
 T = TypeVar("T")
+_ATTRIBUTES: Final = ("user_agent", PURPOSES_KEY, "download_delay", "download_timeout")
+"""Attributes of a spider that affect decisions about robots.txt, or how it is fetched."""
 
 
 class CommandSpider(Spider):
@@ -53,13 +57,28 @@ class CommandSpider(Spider):
             yield request
 
 
+def _command_spider_like(spidercls: type[Spider]) -> type[CommandSpider]:
+    """Return a class with the settings of ``spidercls``, and its attributes that decide."""
+    # It is not a subclass: ``__init__`` and ``from_crawler`` of a user may do anything.
+    members = {name: getattr(spidercls, name) for name in _ATTRIBUTES if hasattr(spidercls, name)}
+    members["update_settings"] = staticmethod(spidercls.update_settings)
+    return type("CommandSpider", (CommandSpider,), members)
+
+
 class CoroutineRunner:
     """Runs a coroutine in a crawl with the settings of the command. ``run`` is called once."""
 
-    def __init__(self, process: CrawlerProcessBase) -> None:
+    def __init__(self, process: CrawlerProcessBase, like: type[Spider] | None = None) -> None:
+        """``like`` is the spider whose settings and attributes the crawl has.
+
+        Raises SettingsError if a setting would stop the crawl. The store is not opened.
+        """
         self._process = process
-        self.settings: BaseSettings = process.settings
+        self._spidercls = CommandSpider if like is None else _command_spider_like(like)
+        self.settings: BaseSettings = process.settings.copy()
+        self._spidercls.update_settings(self.settings)
         self.options: Options = Options.from_settings(self.settings)
+        make_unguarded_store(self.options.store_config)
 
     def run(self, function: Callable[[Crawler], Awaitable[T]]) -> T:
         """Run a crawl in which ``function`` is awaited; return the result of ``function``.
@@ -73,7 +92,7 @@ class CoroutineRunner:
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
         results: list[T | BrokenPipeError | UsageError] = []
-        crawler = self._process.create_crawler(CommandSpider)
+        crawler = self._process.create_crawler(self._spidercls)
         self._process.crawl(crawler, function=function, results=results)
         self._process.start()
         if not results:
@@ -88,7 +107,8 @@ class CoroutineRunner:
         It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file, the
         ``robotstxt_url`` of verdicts. REP_OVERRIDES and usage preferences don't apply.
         """
-        crawler = self._process.create_crawler(CommandSpider)
+        crawler = self._process.create_crawler(self._spidercls)
+        crawler.spider = self._spidercls.__new__(self._spidercls)  # it may have a user_agent
         tokens = ProductTokens.of(crawler).default()
         rules, spellings = RobotsTxt.parse(body).rules_for(*tokens), Spellings(self.settings)
 

@@ -53,9 +53,9 @@ def test_check_says_what_a_crawl_does(site, robots_command, tmp_path):
     run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
     where = site.url("/robots.txt")
     assert run.lines == [
-        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where}), fetched just now",
-        f"allowed     {site.url('/')}  no-rule ({where}), fetched just now",
-        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where}), fetched just now",
+        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where}), as Scrapy, fetched just now",
+        f"allowed     {site.url('/')}  no-rule ({where}), as Scrapy, fetched just now",
+        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where}), as Scrapy, fetched just now",
     ]
     assert (run.status, run.err) == (1, "")
     assert site.targets == []
@@ -74,6 +74,7 @@ def test_check_and_explain_ask_by_another_name(site, robots_command):
         "line": 6,
         "robotstxt_url": site.url("/robots.txt"),
         **dict.fromkeys(("cause", "unreachable_since", "next_try")),
+        "tokens": ["mybot"],
         "from_store": False,
     }
     run = robots_command("explain", "--json", "--agent", "mybot", site.url("/a"))
@@ -97,8 +98,8 @@ def test_check_takes_rules_and_urls_from_files(robots_command, rules, tmp_path):
     (tmp_path / "urls").write_text(urls)
     run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
     assert run.lines == [
-        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt)",
-        "allowed     http://b.example/x  no-rule (robots.txt)",
+        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt), as Scrapy",
+        "allowed     http://b.example/x  no-rule (robots.txt), as Scrapy",
     ]
     again = robots_command("check", "--file", "robots.txt", "--urls-from", "-", stdin=urls)
     assert again.out == run.out
@@ -143,8 +144,8 @@ def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_comman
     (tmp_path / "urls").write_bytes(lines + b"c.example\nhttp://\x1b[31m\n" + b"x" * 512_000)
     run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
     assert run.lines[:2] == [
-        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt)",
-        "allowed     http://b.example/\\udcff\\x0c\\u2028x  no-rule (robots.txt)",
+        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt), as Scrapy",
+        "allowed     http://b.example/\\udcff\\x0c\\u2028x  no-rule (robots.txt), as Scrapy",
     ]
     assert run.lines[2].endswith("did you mean https://c.example or http://c.example?")
     assert run.lines[3].startswith("can't tell  http://\\x1b[31m  ")
@@ -244,7 +245,7 @@ def test_an_override_is_no_robotstxt(site, robots_command, tmp_path):
     setting = f"REP_OVERRIDES={json.dumps([entry])}"
     asked = len(site.robots_requests)
     run = robots_command("check", "-s", setting, site.url("/"))
-    assert (run.status, run.out) == (1, f"disallowed  {site.url('/')}  override\n")
+    assert (run.status, run.out) == (1, f"disallowed  {site.url('/')}  override, as Scrapy\n")
     assert len(site.robots_requests) == asked
     run = robots_command("lint", "-s", setting, site.url("/"))
     assert (run.status, run.lines[-1]) == (0, "6 lines, findings: 0")
@@ -400,5 +401,5 @@ def test_commands_name_the_file_whose_preferences_drop_a_page(web, robots_comman
     assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
     assert run.status == 1
     run = robots_command("check", site.url("/a"), *settings)
-    assert run.out == f"disallowed  {site.url('/a')}  {cause}, fetched just now\n"
+    assert run.out == f"disallowed  {site.url('/a')}  {cause}, as Scrapy, fetched just now\n"
     assert run.status == 1
