@@ -75,13 +75,6 @@ async def refused(web):
     yield await crawl(edge.url("/"), edge.url("/2"), priced.url("/"))
 
 
-async def memory(web):
-    sites = [web.site(robots(RULES)) for _ in range(2)]
-    urls = [site.url(f"/{number}") for number in range(20) for site in sites]
-    settings = {**STORED, "CONCURRENT_REQUESTS": 1, "REP_MEMORY_MAX_BYTES": 1}
-    yield await crawl(*urls, settings=settings)
-
-
 SYMPTOMS = {
     "It is slow": slow,
     "It does not end": not_ending,
@@ -89,7 +82,6 @@ SYMPTOMS = {
     "Everything is dropped": all_dropped,
     "Nothing is dropped": none_dropped,
     "Allowed, but refused by the site": refused,
-    "Memory": memory,
 }
 
 
@@ -100,7 +92,6 @@ def test_each_symptom_has_its_crawls():
 @pytest.mark.parametrize("symptom", SYMPTOMS)
 async def test_the_lines_of_a_symptom_are_logged(symptom, web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
     monkeypatch.setattr("scrapy_rep.cache.records._LOGGED_POLL", 1)
     logged = logged_by([run async for run in SYMPTOMS[symptom](web)])
     blocks = [
