@@ -98,7 +98,7 @@ class Robots:
         return decision.verdict.with_origin(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:
-        """Return the usage preferences in robots.txt for ``page``, from REP_USAGE_SOURCES.
+        """Return the usage preferences in robots.txt for ``page``.
 
         The crawl need not declare purposes. The file is fetched if necessary. Of a page that a rule
         disallows only licenses are returned; nothing if an override decides, or no rules are known.

@@ -16,13 +16,7 @@ from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
-from scrapy_rep.protocol.usage.statement import (
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    PURPOSES,
-    SOURCES,
-    TAGS,
-)
+from scrapy_rep.protocol.usage.statement import PURPOSES
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.setting_readers import (
@@ -128,6 +122,7 @@ _GONE: Final = {
     "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
     "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
     "REP_UNREACHABLE_ACTION": "REP_DEFER_TIMEOUT = 0 drops requests at once",
+    "REP_USAGE_SOURCES": "all usage preferences are read that the docs list",
     "REP_USAGE_UNKNOWN": 'pages about which a site says nothing have "unknown" in '
     'meta["robotstxt"]["usage"]["results"]',
 }
@@ -182,9 +177,6 @@ class Options:
     purposes: tuple[str, ...] = _setting("REP_PURPOSES", (), several_of(PURPOSES))
     usage_action: str = _setting(
         "REP_USAGE_ACTION", "record", one_of("record", "drop-items", "drop")
-    )
-    usage_sources: tuple[str, ...] = _setting(
-        "REP_USAGE_SOURCES", (CONTENT_USAGE, CONTENT_SIGNAL, TAGS), several_of(SOURCES)
     )
     dry_run: bool = _setting("REP_DRY_RUN", False, boolean)
 

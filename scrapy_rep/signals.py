@@ -10,8 +10,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.protocol.outcome import Unavailable
-from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Verdict
 
@@ -22,13 +20,10 @@ robotstxt_forbidden: Final = object()
 """``(request, verdict, dropped)``: a request was dropped. In a dry run ``dropped`` is false: the
 request was sent, and would be dropped otherwise."""
 robotstxt_fetched: Final = object()
-"""``(origin, outcome, request, record)``: a fetch of robots.txt ended, with or without success."""
+"""``(origin, outcome, request, record, previous)``: a fetch of robots.txt ended, with or without
+success. ``previous`` is the record before; None if there was none."""
 robotstxt_loaded: Final = object()
 """``(origin, request, record)``: a valid record of robots.txt was found in the store."""
-robotstxt_changed: Final = object()
-"""``(origin, old, new, request)``: a fetched robots.txt differs from the one before it."""
-robotstxt_overridden: Final = object()
-"""``(request, override)``: an entry of REP_OVERRIDES decided instead of robots.txt."""
 robotstxt_crawl_delay: Final = object()
 """``(origin, delay, taken)``: a robots.txt has a delay between requests. ``taken`` is the delay
 that is used; None if DOWNLOAD_SLOTS has a delay for the slot."""
@@ -86,22 +81,13 @@ class Announcer:
         """Send the signals of a lookup that ended with ``record``.
 
         ``previous`` is the record that was stored before. It is ``record`` itself if that was found
-        in the store, and nothing was fetched. ``robotstxt_changed`` is sent only if both files are
-        known, also as missing, and differ.
+        in the store, and nothing was fetched.
         """
-        what = {"origin": record.origin, "request": request}
+        what = {"origin": record.origin, "request": request, "record": record}
         if record is previous:
-            self.send(robotstxt_loaded, record=record, **what)
-            return
-        self.send(robotstxt_fetched, outcome=record.last, record=record, **what)
-        if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
-            return
-        # The files can be compared only if both are known: a text, or that there is no file.
-        known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
-        bodies = [None if r.copy is None else r.copy.body for r in (previous, record)]
-        if all(known) and bodies[0] != bodies[1]:
-            old, new = (None if body is None else RobotsTxt.parse(body) for body in bodies)
-            self.send(robotstxt_changed, old=old, new=new, **what)
+            self.send(robotstxt_loaded, **what)
+        else:
+            self.send(robotstxt_fetched, outcome=record.last, previous=previous, **what)
 
     def send(self, signal: object, **what: Any) -> None:
         """Send ``signal`` with its arguments, if the crawl has a receiver of it."""

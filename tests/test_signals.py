@@ -69,7 +69,7 @@ async def test_meta_of_another_page_does_not_stay(web):
 
 async def test_signals_tell_verdicts_drops_and_fetches(web):
     site = web.site(robots(RULES))
-    ear = Ear("robotstxt_verdict", "robotstxt_forbidden", "robotstxt_fetched", "robotstxt_changed")
+    ear = Ear("robotstxt_verdict", "robotstxt_forbidden", "robotstxt_fetched")
     await crawl(site.url("/"), site.url("/private"), opened=ear.listen)
     verdicts = {w["request"].url: w["verdict"] for n, w in ear.heard if n == "robotstxt_verdict"}
     assert {url: verdict.allowed for url, verdict in verdicts.items()} == {
@@ -87,37 +87,17 @@ async def test_signals_tell_verdicts_drops_and_fetches(web):
     assert str(fetched["origin"]) == site.url("")
     assert fetched["outcome"].body == RULES.encode()
     assert fetched["record"].last is fetched["outcome"]
-    assert "robotstxt_changed" not in dict(ear.heard)
+    assert fetched["previous"] is None
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "old", "new"),
-    [
-        (robots("User-agent: *\nDisallow: /a"), robots("User-agent: *\nDisallow: /b"), "/a", "/b"),
-        (robots("User-agent: *\nDisallow: /a"), answer(404), "/a", None),
-        (answer(404), robots("User-agent: *\nDisallow: /b"), None, "/b"),
-        (robots("User-agent: *\nDisallow: /a"), robots("User-agent: *\nDisallow: /a"), "", ""),
-        (answer(404), answer(410), "", ""),
-        (robots("User-agent: *\nDisallow: /a"), answer(503), "", ""),
-        (answer(503), robots("User-agent: *\nDisallow: /a"), "", ""),
-    ],
-)
-async def test_a_signal_tells_of_a_robots_txt_that_changed(web, clock, first, second, old, new):
-    site = web.site(first, second)
-    ear = Ear("robotstxt_changed")
+async def test_a_fetch_comes_with_the_record_before_it(web, clock):
+    site = web.site(robots(RULES), answer(404))
+    ear = Ear("robotstxt_fetched")
     phases = [clock.later(1_000_000, site.url("/2"))]
     await crawl(site.url("/1"), phases=phases, opened=ear.listen)
-    assert len(site.robots_requests) == 2
-    if old == new:
-        assert ear.heard == []
-        return
-    what = ear.heard[0][1]
-    assert str(what["origin"]) == site.url("")
-    for name, pattern in (("old", old), ("new", new)):
-        if pattern is None:
-            assert what[name] is None
-        else:
-            assert what[name].groups[0].rules[0].pattern == pattern
+    first, second = [what for _, what in ear.heard]
+    assert second["previous"].copy.body == first["record"].copy.body == RULES.encode()
+    assert second["record"].copy is None
 
 
 class AskingSpider(ListSpider):

@@ -50,7 +50,6 @@ class _Explained:
     decision: Decision
     record: Record | None
     usage: Usage
-    """The usage preferences from REP_USAGE_SOURCES."""
     started: float
     back_off: float | None = None
     """When the pause of the host (after 429 or 503) ends, in seconds since the epoch; None if it

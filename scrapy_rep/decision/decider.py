@@ -231,7 +231,7 @@ class Decider:
         return origin if self.needs_robotstxt(origin) else None
 
     def usage_of(self, decision: Decision) -> Usage:
-        """Return the usage preferences for ``decision``, from the sources in REP_USAGE_SOURCES.
+        """Return the usage preferences for ``decision``.
 
         If a rule disallows the page, only licenses are returned; none at all if an override
         decided, or no rules are valid.
@@ -241,9 +241,9 @@ class Decider:
             return judgement.usage
         if entry is None:
             return Usage(tokens=tokens)
-        usage = self.usage_judge.filter_sources(entry.usage(target, tokens))
+        usage = entry.usage(target, tokens)
         is_disallowed = verdict and verdict.reason is Reason.RULE and not verdict.allowed
-        return usage.from_sources(()) if is_disallowed else usage
+        return usage.licenses() if is_disallowed else usage
 
     def _apply_usage(self, request: Request, decision: Decision) -> Decision:
         """Return ``decision``, if it allows the page, with a judgement, which may disallow it.

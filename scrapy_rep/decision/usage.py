@@ -44,7 +44,6 @@ class UsageJudge:
         options = Options.of(crawler)
         self._crawler = crawler
         self._announcer = Announcer(crawler)
-        self._sources = set(options.usage_sources)
         self.drops: bool = options.usage_action == "drop"
         """Whether requests for refused pages are dropped."""
         self.drops_items: bool = options.usage_action != "record"
@@ -67,13 +66,8 @@ class UsageJudge:
             return self.purposes
         return _checked_purposes(named, printable_request(request), ValueError)
 
-    def filter_sources(self, usage: Usage) -> Usage:
-        """Return the preferences in ``usage`` that come from the sources in REP_USAGE_SOURCES."""
-        return usage.from_sources(self._sources)
-
     def judge(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
         """Return the judgement on ``usage``, of which only the sources of the crawl are kept."""
-        usage = self.filter_sources(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
         return Judgement(usage, results, DISALLOW in results.values())
 

@@ -78,7 +78,7 @@ class CrawlParts:
         self.has_overrides: bool = bool(overrides)
         self.announcer: Announcer = Announcer(crawler)
         self.drops: Drops = Drops(crawler, self.announcer)
-        self.override_log: OverrideLog = OverrideLog(crawler, self.announcer, overrides)
+        self.override_log: OverrideLog = OverrideLog(crawler, overrides)
         self._shared = get_shared(options)
         records = self._make_records()
         self.cache: Cache = Cache(records, self._shared.entries, self._send_parsed)

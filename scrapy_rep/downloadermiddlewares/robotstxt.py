@@ -139,7 +139,7 @@ class RobotsTxtMiddleware:
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
         """Count the override, and do what ACTIONS has for the situation. Errors are raised."""
-        self._parts.override_log.report(request, decision.override, returned=note.returned)
+        self._parts.override_log.report(decision.override, returned=note.returned)
         situation = self._situation_of(request, decision, note)
         action = ACTIONS[situation][note.source]
         if action is Action.WAIT:

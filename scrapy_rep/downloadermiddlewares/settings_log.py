@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from operator import gt, lt
 from typing import Final
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
@@ -25,7 +24,6 @@ from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.product_tokens import is_product_token
 from scrapy_rep.settings import Options, unknown_settings
-from scrapy_rep.signals import Announcer, robotstxt_overridden
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -162,17 +160,16 @@ def check_middleware_orders(crawler: Crawler) -> None:
 
 
 class OverrideLog:
-    """Logs and counts the overrides that apply, and sends the signal about them."""
+    """Logs and counts the overrides that apply."""
 
-    def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
+    def __init__(self, crawler: Crawler, overrides: Overrides) -> None:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._announcer = announcer
         self._overrides = overrides
         self._used: set[Override] = set()
 
-    def report(self, request: Request, override: Override | None, *, returned: bool) -> None:
-        """Count that ``override`` applies to ``request``, and send the signal; log its first use.
+    def report(self, override: Override | None, *, returned: bool) -> None:
+        """Count that ``override`` applies to a request; log its first use.
 
         ``returned`` is true if the request was given back to the scheduler before: an override with
         product tokens has been counted then. Overrides that have expired are logged first.
@@ -184,7 +181,6 @@ class OverrideLog:
         if override not in self._used:
             self._used.add(override)
             self._logger.info("Override in use: %a", str(override))
-        self._announcer.send(robotstxt_overridden, request=request, override=override)
 
     def log_expired(self) -> None:
         """Warn once about each override that has expired."""

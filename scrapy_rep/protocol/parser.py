@@ -163,7 +163,7 @@ class RobotsTxt:
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
         is_allowed = self.rules_for(*tokens).verdict_for(target).allowed
-        return usage if is_allowed else usage.from_sources(())
+        return usage if is_allowed else usage.licenses()
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
         """Return the spans of the groups of a crawler, with all of their ``User-agent`` lines."""

@@ -36,7 +36,7 @@ async def test_each_policy_decides_for_its_host(web, tmp_path):
     sites = {policy: web.site(robots(RULES), host=host) for policy, host in hosts.items()}
     more = {"file": {"path": str(path)}, "agent": {"agent": ["partner"]}}
     entries = [override(policy, host, **more.get(policy, {})) for policy, host in hosts.items()]
-    ear = Ear("robotstxt_overridden")
+    ear = Ear("robotstxt_verdict")
     known = []
 
     def opened(crawler):
@@ -60,7 +60,7 @@ async def test_each_policy_decides_for_its_host(web, tmp_path):
         sites["agent"].url("/partner"): "rule",
     }
     counts = {policy: result.stats[f"robotstxt/override_count/{policy}"] for policy in POLICIES}
-    heard = Counter(what["override"].policy for _, what in ear.heard)
+    heard = Counter(what["decision"].override.policy for _, what in ear.heard)
     assert counts == heard == {"ignore": 3, "disallow": 4, "file": 3, "agent": 3}
     lines = [text for text in result.messages(logging.INFO) if "Override" in text]
     assert f"Override in use: 'ignore for {hosts['ignore']} ({WHY})'" in lines
@@ -118,7 +118,7 @@ async def test_an_expired_override_is_a_warning_and_none(web):
     settings = overridden(override("ignore", until="2020-01-31"))
     result = await crawl(site.url("/private"), settings=settings)
     assert result.dropped == {site.url("/private"): "rule"}
-    (warning,) = result.messages(logging.WARNING)
+    warning, _ = result.messages(logging.WARNING)  # and that all was disallowed
     assert warning.startswith("Override expired at 2020-02-01 00:00:00+00:00, robots.txt is obeyed")
     assert WHY in warning
 

@@ -52,16 +52,16 @@ def values(source, told):
 
 
 def site_of(web):
-    """Open a site with a sitemap; its robots.txt is another one when it is asked for again."""
+    """Open a site with a sitemap."""
     pages = web.site()
     sitemap = f"<urlset><url><loc>{pages.url('/a')}</loc></url></urlset>"
     sitemaps = web.site(paths={"/sitemap.xml": [answer(200, sitemap)]})
     rules = "User-agent: *\nDisallow: /private\nDisallow: /search\n"
-    return web.site(robots(f"{rules}Sitemap: {sitemaps.url('/sitemap.xml')}\n"), robots(rules))
+    return web.site(robots(f"{rules}Sitemap: {sitemaps.url('/sitemap.xml')}\n"))
 
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=lambda block: block.page)
-async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys, clock):
+async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     site = site_of(web)
     told, compared = set(), set()
@@ -84,7 +84,7 @@ async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, caps
     check_settings({n: value for n, value in names.items() if n.isupper() and n not in imported})
     for value in list(names.values()):
         if getattr(value, "__module__", None) == NAME:
-            await run(value, block, site, web=web, tmp_path=tmp_path, clock=clock)
+            await run(value, block, site, web=web, tmp_path=tmp_path)
     assert compared == told
     assert ("print(" in block.text) == bool(capsys.readouterr().out)
 
@@ -133,7 +133,7 @@ async def crawl_in_a_browser(example, web):
     return result
 
 
-async def run(example, block, site, *, web, tmp_path, clock):
+async def run(example, block, site, *, web, tmp_path):
     """Crawl with a spider, a middleware, an extension or an errback of the docs."""
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "USER_AGENT": "mybot/1.0"}
     if "keep_from_disallowed" in block.text or "abort_disallowed" in block.text:
@@ -152,10 +152,7 @@ async def run(example, block, site, *, web, tmp_path, clock):
     else:
         kind = "DOWNLOADER_MIDDLEWARES" if hasattr(example, "process_request") else "EXTENSIONS"
         settings[kind] = {example: 100}
-        runs = [await crawl(site.url("/"), settings=settings)]
-        # Its robots.txt is asked for again then.
-        clock.advance(1_000_000)
-        runs.append(await crawl(site.url("/"), settings=settings))
+        runs = [await crawl(site.url("/"), site.url("/private"), settings=settings)]
     for each in runs:
         assert each.stats["finish_reason"] == "finished"
         assert [r.getMessage() for r in each.records if r.levelno >= logging.ERROR] == []

@@ -272,12 +272,6 @@ def test_what_tdmrep_says_later_replaces(header, meta, result, order):
     assert said.result("search") == "unknown"
 
 
-def test_tdmrep_is_a_tag():
-    said = Usage().with_header("tdm-reservation", ["1"])
-    assert said.from_sources(["tags"]) == said
-    assert said.from_sources(["content-usage"]).statements == ()
-
-
 @pytest.mark.parametrize(
     ("reservation", "purposes", "place"),
     [
@@ -394,7 +388,6 @@ def test_across_sources_any_disallow_counts():
         "ai-training": "disallow",
         "tdm": "unknown",
     }
-    assert said.from_sources(["content-usage"]).result("ai-training") == "allow"
 
 
 def test_a_purpose_that_is_none():
@@ -458,8 +451,6 @@ def test_more_lines_than_are_read_disallow_all_purposes_of_all_sources():
     usage = of(b"User-agent: *\n" + LINE * 1_350)
     assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
     assert usage.value("search") == "disallow"
-    for source in ("content-usage", "content-signal"):
-        assert usage.from_sources([source]).result("tdm") == "disallow"
 
 
 def test_the_same_is_said_when_asked_again():

@@ -197,21 +197,6 @@ async def test_a_drop_says_why(web):
 
 
 @pytest.mark.parametrize(
-    ("sources", "no"),
-    [
-        (["content-usage"], {"usage n", "header n"}),
-        (["content-signal"], {"signal no", "signal above"}),
-        ("tags", {"noai", "noml"}),
-        ([], set()),
-    ],
-)
-async def test_sources(web, sources, no):
-    settings = {"REP_USAGE_ACTION": "drop-items", "REP_USAGE_SOURCES": sources, **TRAINING}
-    found = await told(web, settings=settings)
-    assert found.kept == ALL - no
-
-
-@pytest.mark.parametrize(
     ("settings", "meta", "attributes", "dropped"),
     [
         ({}, {"robotstxt_purposes": ["ai-training"]}, {}, BEFORE),

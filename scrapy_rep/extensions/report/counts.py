@@ -17,11 +17,10 @@ from scrapy_rep.exceptions import describe_results
 from scrapy_rep.extensions.files import iso_time
 from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.outcome import Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -99,8 +98,6 @@ class Counts:
             (self.count_forbidden, signals.robotstxt_forbidden),
             (self.count_fetched, signals.robotstxt_fetched),
             (self.count_loaded, signals.robotstxt_loaded),
-            (self.count_changed, signals.robotstxt_changed),
-            (self.count_overridden, signals.robotstxt_overridden),
             (self.count_crawl_delay, signals.robotstxt_crawl_delay),
             (self.count_back_off, signals.robotstxt_back_off),
             (self.count_refused, signals.robotstxt_refused),
@@ -118,8 +115,11 @@ class Counts:
             row = self.origins.setdefault(origin, OriginRow(origin))
         return row
 
-    def count_verdict(self, verdict: Verdict, decision: Decision) -> None:
-        """Count an allowed request; ``count_forbidden`` counts the others."""
+    def count_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
+        """Count the override, and an allowed request; ``count_forbidden`` counts the others."""
+        if (override := decision.override) is not None:
+            row = self._overrides.setdefault(override.host, RequestsRow(override.as_dict()))
+            self._count_request(row, request.url)
         if verdict.allowed and decision.origin is not None:
             self.row(str(decision.origin)).allowed += 1
             self.reasons["allowed"][verdict.reason.value] += 1
@@ -145,9 +145,11 @@ class Counts:
         drop.common["cause"] = cause
         self._count_request(drop, request.url)
 
-    def count_fetched(self, record: Record) -> None:
+    def count_fetched(self, record: Record, previous: Record | None) -> None:
         self.count_loaded(record)
-        self.row(str(record.origin)).fetches += 1
+        row = self.row(str(record.origin))
+        row.fetches += 1
+        row.changes += previous is not None and _has_changed(previous, record)
 
     def count_loaded(self, record: Record) -> None:
         """Set the state of robots.txt in the row of its origin, and keep its text."""
@@ -167,13 +169,6 @@ class Counts:
             _set_unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
             row.unreachable_until = row.asked
-
-    def count_changed(self, origin: Origin) -> None:
-        self.row(str(origin)).changes += 1
-
-    def count_overridden(self, request: Request, override: Override) -> None:
-        row = self._overrides.setdefault(override.host, RequestsRow(override.as_dict()))
-        self._count_request(row, request.url)
 
     def count_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         field = delay.field
@@ -232,6 +227,14 @@ class Counts:
             "usage": self.usage.as_dict(),
             "texts": self.texts.as_dict(),
         }
+
+
+def _has_changed(old: Record, new: Record) -> bool:
+    """Return whether two records have different files; that there is no file is known, too."""
+    both = (old, new)
+    known = [record.copy is not None or isinstance(record.last, Unavailable) for record in both]
+    bodies = {None if record.copy is None else record.copy.body for record in both}
+    return all(known) and len(bodies) > 1
 
 
 def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:

@@ -49,9 +49,6 @@ REVISIONS: Final[dict[str, str]] = {
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """The purposes that can be declared in REP_PURPOSES: what the pages of a crawl are used for."""
 
-SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS)
-"""The sources that can be chosen in REP_USAGE_SOURCES. TDMRep belongs to ``tags``."""
-
 MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_USAGE, "train-ai"): ("ai-training",),
     (CONTENT_USAGE, "ai-use"): ("ai-input",),

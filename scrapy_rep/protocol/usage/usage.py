@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
@@ -103,13 +103,9 @@ class Usage:
             and (statement.source != TDMREP or PLACES.index(statement.place) == last)
         ]
 
-    def from_sources(self, sources: Collection[str]) -> Usage:
-        """Return the usage with the statements of these sources and all licenses only.
-
-        TDMRep belongs to the source ``tags``.
-        """
-        chosen = {LICENSE, *sources, *([TDMREP] if TAGS in sources else [])}
-        return replace(self, statements=tuple(s for s in self.statements if s.source in chosen))
+    def licenses(self) -> Usage:
+        """Return the usage with its licenses only."""
+        return replace(self, statements=tuple(s for s in self.statements if s.source == LICENSE))
 
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
         """Return the usage with the statements of a response header added.
