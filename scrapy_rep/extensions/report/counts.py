@@ -189,10 +189,8 @@ class Counts:
         row.refused += 1
         row.refusal = cause
 
-    def count_usage(
-        self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool
-    ) -> None:
-        self.usage.add(_origin_text(request.url), usage, results, refused=refused)
+    def count_usage(self, usage: Usage, results: Mapping[str, str], refused: bool) -> None:
+        self.usage.add(usage, results, refused=refused)
 
     def count_exempt(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:

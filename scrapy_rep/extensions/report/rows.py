@@ -3,15 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
-from scrapy_rep.utils.text import without_credentials
-
-MAX_KINDS: Final = 1_000
-"""Maximum number of different statements, and of licenses, that are counted separately."""
-_BEYOND: Final = "(further ones)"
 
 
 @dataclass(slots=True)
@@ -73,20 +68,15 @@ class UsageCounts:
     results: Counter[tuple[str, str]] = field(default_factory=Counter)
     statements: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Number of pages by source, label and value of a statement."""
-    licenses: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Number of pages by origin and URI of a license."""
     refused: int = 0
 
-    def add(self, origin: str, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
-        """Count a page: each of its statements, licenses and ``results`` once."""
+    def add(self, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
+        """Count a page: each of its statements and ``results`` once."""
         self.results.update(results.items())
         self.refused += refused
-        keys = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
-        uris = {without_credentials(s.raw) for s in usage.statements if s.source == LICENSE}
-        for key in keys:
-            _count_or_beyond(self.statements, key, (_BEYOND, "", ""))
-        for uri in uris:
-            _count_or_beyond(self.licenses, (origin, uri), (_BEYOND, ""))
+        # Their number is limited: labels that are not known have no name.
+        said = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
+        self.statements.update(said)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, the most frequent first."""
@@ -94,7 +84,6 @@ class UsageCounts:
             "refused": self.refused,
             "results": _rows(self.results, "purpose", "result"),
             "statements": _rows(self.statements, "source", "label", "value"),
-            "licenses": _rows(self.licenses, "origin", "uri"),
         }
 
 
@@ -103,7 +92,3 @@ def _rows(counts: Counter[Any], *names: str) -> list[dict[str, Any]]:
         {**dict(zip(names, key, strict=True)), "pages": pages}
         for key, pages in counts.most_common()
     ]
-
-
-def _count_or_beyond(counts: Counter[Any], key: Any, beyond: Any) -> None:
-    counts[key if key in counts or len(counts) < MAX_KINDS else beyond] += 1

@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.extensions.report import counts as counts_module
-from scrapy_rep.extensions.report import page, rows
+from scrapy_rep.extensions.report import page
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.fetch_policy import Policy
@@ -86,14 +86,12 @@ def test_texts_are_cut_and_those_that_dropped_nothing_are_let_go_of(counts, monk
     assert held[known[0].sha256] == {"text": "0" * 100, "left_out": 50}
 
 
-def test_licenses_are_bounded(counts, monkeypatch):
-    monkeypatch.setattr(rows, "MAX_KINDS", 3)
+def test_statements_are_counted_without_names_that_are_not_known(counts):
     for number in range(6):
-        body = f"License: https://a/{number}\nUser-agent: *\nContent-Usage: train-ai=y\n"
+        body = f"License: https://a/{number}\nUser-agent: *\nContent-Usage: use{number}=y\n"
         said = RobotsTxt.parse(body.encode()).usage("https://a.example/", "mybot")
-        counts.count_usage(Request("https://a.example"), said, {"search": "unknown"}, refused=False)
+        counts.count_usage(said, {"search": "unknown"}, refused=False)
     counted = counts.as_dict()["usage"]
-    assert [row["pages"] for row in counted["licenses"]] == [3, 1, 1, 1]
     assert [row["pages"] for row in counted["statements"]] == [6]
     assert counted["results"] == [{"purpose": "search", "result": "unknown", "pages": 6}]
 

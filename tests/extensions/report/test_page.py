@@ -144,7 +144,6 @@ def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
     delay = {"asked": 1.0, "taken": None, "field": EVIL, "line": 1}
     counts.row("http://b.example").crawl_delay = delay
     counts.usage.statements[EVIL, EVIL, "unknown"] = 1
-    counts.usage.licenses[EVIL, f"javascript:{EVIL}"] = 1
     made = {"versions": {"Scrapy": EVIL}, "settings": {"REP_OVERRIDES": [{"reason": EVIL}]}}
     path = tmp_path / "report.html"
     crawl = {"spider": EVIL, "tokens": [EVIL], "finish_reason": EVIL, "purposes": ["search"]}
