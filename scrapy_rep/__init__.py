@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         RobotsTxtFetchMiddleware,
         RobotsTxtResponseMiddleware,
     )
-    from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed, keep_from_disallowed
+    from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
     from scrapy_rep.exceptions import (
         CrawlClosingError,
@@ -77,7 +77,6 @@ __all__ = [
     "Wait",
     "__version__",
     "abort_disallowed",
-    "keep_from_disallowed",
 ]
 
 # These modules are imported when a name is first used (PEP 562), so that scrapy_rep.protocol can be
@@ -106,7 +105,6 @@ _HOMES = {
     "SettingsError": "scrapy_rep.exceptions",
     "Wait": "scrapy_rep.robots",
     "abort_disallowed": "scrapy_rep.downloadermiddlewares.playwright",
-    "keep_from_disallowed": "scrapy_rep.downloadermiddlewares.playwright",
 }
 
 

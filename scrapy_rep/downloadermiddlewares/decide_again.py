@@ -63,17 +63,6 @@ class DecideAgain:
         finally:
             del request.headers[b"User-Agent"]
 
-    async def refusal_of(self, hop: Request) -> Verdict | None:
-        """Return the verdict on ``hop``, after a lookup, if it must not be sent; else None.
-
-        Raises IgnoreRequest if its site has refused all requests for too long.
-        """
-        try:
-            given_back = await self.decide(hop) is not None
-        except RobotsTxtDisallowed as error:
-            return error.verdict
-        return CLOSING if given_back else None
-
     async def check_response_url(
         self, request: Request, response: Response, cause: str
     ) -> Request | Response:
@@ -101,27 +90,14 @@ class DecideAgain:
             if await self.decide(hop) is not None:
                 return request.replace(dont_filter=True)
         except RobotsTxtDisallowed as error:
-            raise drop_response(
-                self._crawler, request, cause, error.verdict, response.url
-            ) from error
+            request.meta[signals.META_KEY] = signals.as_meta(error.verdict)
+            stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
+            LimitedLogger(__name__, self._crawler).debug(
+                "Dropped the response to %s: %s to %s",
+                printable_request(request),
+                cause,
+                printable_request(hop),
+            )
+            raise RobotsTxtDisallowed(error.verdict, redirected_to=response.url) from error
         replace_judgement(hop, request)
         return response
-
-
-def drop_response(
-    crawler: Crawler, request: Request, cause: str, verdict: Verdict, url: str
-) -> RobotsTxtDisallowed:
-    """Count and log that the response to ``request`` is dropped; return the exception to raise.
-
-    ``url`` is the URL of the response. ``verdict`` is the verdict on it, and becomes that in the
-    meta of ``request``. ``cause`` is why the URL is not that of ``request``, for the log.
-    """
-    request.meta[signals.META_KEY] = signals.as_meta(verdict)
-    stats.count(crawler, stats.FORBIDDEN_RESPONSE_COUNT)
-    LimitedLogger(__name__, crawler).debug(
-        "Dropped the response to %s: %s to %s",
-        printable_request(request),
-        cause,
-        printable_request(Request(url)),
-    )
-    return RobotsTxtDisallowed(verdict, redirected_to=url)

@@ -19,8 +19,7 @@ from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
-from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
@@ -119,16 +118,12 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
 
-        Return the copy of a request that the wire has given back; None for other requests. Raises
-        RobotsTxtDisallowed if a browser did not follow a redirect to a disallowed URL.
+        Return the copy of a request that the wire has given back; None for other requests.
         """
         if isinstance(exception, GivenBackError):
             return exception.request
         if self._wire is not None:
             self._wire.leave(request, None, unsent=isinstance(exception, IgnoreRequest))
-        refused = pop_refused_redirect(request)
-        if refused is not None:
-            raise drop_response(self._crawler, request, _FOLLOWED, *refused) from exception
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a request of its own with a copy of the meta of ``request``.
@@ -152,10 +147,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
     async def _check_redirect(
         self, again: DecideAgain, request: Request, response: Response
     ) -> Request | Response:
-        """Do as ``check_response_url``, and grant the URL; raise if a browser did not follow it."""
-        refused = pop_refused_redirect(request)
-        if refused is not None:  # the response is an error page of the browser, not of the site
-            raise drop_response(self._crawler, request, _FOLLOWED, *refused)
+        """Do as ``check_response_url``, and grant the URL."""
         checked = await again.check_response_url(request, response, _FOLLOWED)
         if checked is response:
             store_grant(request, response.url, None)

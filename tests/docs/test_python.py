@@ -120,13 +120,9 @@ async def crawl_in_a_browser(example, web):
     settings = {
         "DOWNLOAD_HANDLERS": {"http": HANDLER},
         "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": ["--no-sandbox"]},
+        "PLAYWRIGHT_ABORT_REQUEST": example,
     }
-    meta = {"playwright": True}
-    if example.__name__ == "prepare":
-        meta["playwright_page_init_callback"] = example
-    else:
-        settings["PLAYWRIGHT_ABORT_REQUEST"] = example
-    result = await crawl(Request(site.url("/"), meta=meta), settings=settings)
+    result = await crawl(Request(site.url("/"), meta={"playwright": True}), settings=settings)
     assert [response.status for response in result.responses] == [200]
     assert "/y.png" in site.targets
     assert "/private/x.png" not in site.targets
@@ -136,7 +132,7 @@ async def crawl_in_a_browser(example, web):
 async def run(example, block, site, *, web, tmp_path):
     """Crawl with a spider, a middleware, an extension or an errback of the docs."""
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "USER_AGENT": "mybot/1.0"}
-    if "keep_from_disallowed" in block.text or "abort_disallowed" in block.text:
+    if "abort_disallowed" in block.text:
         runs = [await crawl_in_a_browser(example, web)]
     elif not isinstance(example, type):
         # A method of a spider.

@@ -7,12 +7,11 @@ import pytest
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
-from scrapy_rep import abort_disallowed, keep_from_disallowed
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
+from scrapy_rep import abort_disallowed
+from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.utils.per_crawl import get_part
 from tests.crawling.crawl import crawl, stat
 from tests.crawling.web import answer, held, robots
-from tests.running import in_asyncio
 from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -160,29 +159,7 @@ async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
     assert not abort_disallowed(BrowserRequest(site.url("/private")))
 
 
-class Firefox:
-    """A page of a browser that doesn't speak Chromium's protocol."""
-
-    def __init__(self):
-        self.context = self
-        self.closed = False
-
-    async def new_cdp_session(self, page):
-        raise RuntimeError("CDP session is only available in Chromium")
-
-    async def close(self):
-        self.closed = True
-
-
-@in_asyncio
-async def test_a_page_that_cannot_be_watched_is_closed():
-    page = Firefox()
-    with pytest.raises(RuntimeError, match="only available in Chromium"):
-        await keep_from_disallowed(page, Request("http://example.com/"))
-    assert page.closed
-
-
 async def test_a_crawl_that_is_over_is_not_asked(web):
     # It would say of each origin that it does not know that the crawl is closing.
     result = await crawl(web.site(robots("")).url("/a"))
-    assert get_part(result.crawler, DecideAgain) is None
+    assert get_part(result.crawler, Subresources) is None

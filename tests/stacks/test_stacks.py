@@ -104,9 +104,7 @@ def playwright():
         "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": "{browser}", "args": arguments},
     }
     meta = {"playwright": True}
-    watched = {**meta, "playwright_page_init_callback": "scrapy_rep.keep_from_disallowed"}
     hook = {"PLAYWRIGHT_ABORT_REQUEST": "scrapy_rep.abort_disallowed"}
-    led = ["moved/moved", "rich/leaves"]
 
     def row(case, sites, meta=meta, settings=None, **came):
         return by_handler(
@@ -126,7 +124,6 @@ def playwright():
         row("a redirect inside the browser", ("moved",), **MOVED_IS_DROPPED),
         row("what pages fetch, without the hook", ("rich",), known=SUBRESOURCES, fetched=["rich/rich"], dropped=["rich/leaves"]),
         row("what pages fetch, with the hook", ("rich",), settings=hook, fetched=["rich/rich"]),
-        row("redirects and all else, Chromium asks", ("plain", "moved", "rich"), watched, fetched=["rich/rich"], dropped=led),
     ]  # fmt: skip
 
 
