@@ -75,7 +75,7 @@ def _prefix(value: Any) -> str:
 def _path(*endings: str) -> Reader:
     def read(value: Any) -> str | None:
         place = read_path(value)
-        if place is not None and not place.endswith(endings):
+        if place is not None and ("://" in place or not place.endswith(endings)):
             raise ValueError
         return place
 

@@ -58,7 +58,7 @@ WRONG = {
     "REP_PURPOSES": ["seo", [1], [None], ",", True],
     "REP_USAGE_ACTION": ["keep"],
     "REP_REPORT": ["report.txt", 5, "a\0.json", True],
-    "REP_EVIDENCE": ["a\0.jsonl", "evidence", "a.json", "a.gz", "a.warc.gz"],
+    "REP_EVIDENCE": ["a\0.jsonl", "file:///a.jsonl", "evidence", "a.json", "a.gz", "a.warc.gz"],
     "REP_DEFER_TIMEOUT": [-1, "for ever"],
     "REP_CRAWL_DELAY_MAX": [-1, float("inf")],
     "ROBOTSTXT_USER_AGENT": [

@@ -10,7 +10,7 @@ from typing import Any, Final
 from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
@@ -81,7 +81,7 @@ class Command(ScrapyCommand):
             )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Set the settings for the crawl; print what has no effect. Raises UsageError."""
+        """Set the settings for the crawl; print those that are unknown. Raises UsageError."""
         settings = self.settings
         if settings is None:
             raise UsageError
@@ -92,7 +92,8 @@ class Command(ScrapyCommand):
             # Outside of a project, no file must be created in the current directory.
             settings.set("REP_STORE", "memory://", priority="spider")
         super().process_options(args, opts)
-        _replace_settings(settings)
+        for name, value in _QUIET.items():
+            settings.set(name, value, priority="cmdline")
         for message in unknown_settings(settings):
             print(message, file=sys.stderr)
         addons = settings.getdict("ADDONS")
@@ -145,15 +146,6 @@ def _print_store_warnings() -> None:
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.levelno == logging.WARNING)
     LimitedLogger(stores.__name__).logger.addHandler(handler)
-
-
-def _replace_settings(settings: BaseSettings) -> None:
-    """Set _QUIET; print a message for each option of the command line that has no effect."""
-    for name, value in _QUIET.items():
-        is_given = settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
-        if is_given and str(settings[name]) != str(value):
-            print(f"{name} has no effect on scrapy robots", file=sys.stderr)
-        settings.set(name, value, priority="cmdline")
 
 
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:

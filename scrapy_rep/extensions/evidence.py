@@ -36,6 +36,7 @@ _MAX_BYTES: Final = 32 * 1024
 _MAX_SECONDS: Final = 1.0
 """Lines are written together: so many bytes, or those of so many seconds."""
 _BLOCK: Final = 1024**2
+_GZIP_BLOCK: Final = 64 * 1024
 _GZIP: Final = zlib.MAX_WBITS + 16
 
 
@@ -52,12 +53,7 @@ class RobotsEvidence:
         self._common = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep")}
         self._disallowed: Request | None = None
         """The request of the last line, if that disallows it."""
-        for receiver, signal in (
-            (self._robotstxt_verdict, signals.robotstxt_verdict),
-            (self._robotstxt_forbidden, signals.robotstxt_forbidden),
-            (self._spider_opened, scrapy_signals.spider_opened),
-        ):
-            crawler.signals.connect(receiver, signal)
+        crawler.signals.connect(self._spider_opened, scrapy_signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsEvidence:
@@ -71,8 +67,11 @@ class RobotsEvidence:
     def _spider_opened(self) -> None:
         self._path = reserve(self._crawler, "REP_EVIDENCE", self._path)
         self._file = _LineFile(self._path, self._crawler)
+        connect = self._crawler.signals.connect
+        connect(self._robotstxt_verdict, signals.robotstxt_verdict)
+        connect(self._robotstxt_forbidden, signals.robotstxt_forbidden)
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal.
-        self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
+        connect(self._spider_closed, scrapy_signals.spider_closed)
 
     def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         self._write(request, verdict, decision)
@@ -98,6 +97,8 @@ class RobotsEvidence:
         self._file.write(f"{encode_json(values)}\n".encode())
 
     def _spider_closed(self) -> None:
+        self._crawler.signals.disconnect(self._robotstxt_verdict, signals.robotstxt_verdict)
+        self._crawler.signals.disconnect(self._robotstxt_forbidden, signals.robotstxt_forbidden)
         self._file.close()
         release(self._path)
         if not self._file.lost:
@@ -143,9 +144,10 @@ class _LineFile:
         self._written_at = monotonic()
         self.lost = False
         """Whether writing has failed. No more is tried then: the file may end within a line."""
-        # Not buffered, so that written lines are not lost if this process is killed.
-        self._file = path.open("ab+", buffering=0)
+        self._file: IO[bytes] | None = None
         try:
+            # Not buffered, so that written lines are not lost if this process is killed.
+            self._file = path.open("ab+", buffering=0)
             end = _end_of_members(self._file) if self._is_gzip else _end_of_lines(self._file)
             if end < self._file.seek(0, 2):
                 self._file.truncate(end)
@@ -160,7 +162,8 @@ class _LineFile:
 
     def close(self) -> None:
         self._flush()
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def _flush(self) -> None:
         lines, self._lines, self._size = self._lines, [], 0
@@ -168,7 +171,7 @@ class _LineFile:
         data = b"".join(lines)
         rest = memoryview(gzip.compress(data) if self._is_gzip and data else data)
         try:
-            while rest and not self.lost:
+            while rest and self._file is not None and not self.lost:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             self._lose(error)
@@ -197,7 +200,7 @@ def _end_of_members(file: IO[bytes]) -> int:
     file.seek(0)
     position = end = 0
     member = zlib.decompressobj(_GZIP)
-    while data := file.read(_BLOCK):
+    while data := file.read(_GZIP_BLOCK):
         position += len(data)
         while data:
             member.decompress(data)

@@ -320,12 +320,11 @@ def test_in_a_project_its_settings_count(site, robots_command, project, tmp_path
     assert re.search(rf", (just now|\d+ \w+ ago) \(from {store}\)\n", again.out)
 
 
-def test_a_setting_without_effect_is_told(site, robots_command):
-    for name in ("ROBOTSTXT_OBEY=False", "REP_DRY_RUN=True", "REP_REPORT=r.json"):
-        run = robots_command("check", "-s", name, site.url("/private"))
-        assert run.status == 1
-        assert run.err == f"{name.partition('=')[0]} has no effect on scrapy robots\n"
-    assert robots_command("check", "-s", "ROBOTSTXT_OBEY=True", site.url("/private")).err == ""
+def test_commands_always_obey_and_write_no_report(site, robots_command, tmp_path):
+    names = ("ROBOTSTXT_OBEY=False", "REP_DRY_RUN=True", "REP_REPORT=r.json")
+    run = robots_command("check", *(f"--set={name}" for name in names), site.url("/private"))
+    assert (run.status, run.err) == (1, "")
+    assert not (tmp_path / "r.json").exists()
 
 
 def test_an_unknown_setting_is_told(site, robots_command, rules):

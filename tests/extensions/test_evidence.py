@@ -5,15 +5,16 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
-from tests.crawling.crawl import crawl, releasing_when
+from tests.crawling.crawl import ListSpider, crawl, releasing_when
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import PAGE, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_modes import MODES
@@ -216,6 +217,30 @@ async def test_a_full_disk_stops_no_crawl(web, tmp_path):
         f"Evidence can't be written, the crawl continues without: {path}: No space left on device"
     )
     assert result.stats["robotstxt/evidence/lost"] == 2
+
+
+async def test_a_folder_that_goes_meanwhile_stops_no_crawl(web, path):
+    site = web.site(robots(RULES))
+    path = path.with_name("gone") / path.name
+
+    class Spider(ListSpider):
+        @classmethod
+        def from_crawler(cls, crawler, *args, **kwargs):
+            crawler.signals.connect(cls.remove, signals.engine_started, weak=False)
+            return super().from_crawler(crawler, *args, **kwargs)
+
+        @staticmethod
+        def remove():
+            shutil.rmtree(path.parent)
+
+    result = await crawl(site.url("/"), settings={"REP_EVIDENCE": path}, spidercls=Spider)
+    assert len(result.responses) == 1
+    assert result.messages(logging.ERROR) in (
+        [],
+        [
+            f"Evidence can't be written, the crawl continues without: {path}: No such file or directory"
+        ],
+    )
 
 
 async def test_a_file_that_is_no_gzip_stays_as_it_is(web, tmp_path):
