@@ -175,7 +175,7 @@ def status_classes() -> Rows:
     for row in STATUS_CLASSES:
         status = f"{row.first} to {row.last}" if row.last > row.first else f"{row.first}"
         yield (status, row.kind.value, row.source.partition("; SPEC")[0])
-    other = outcome_of(Evidence(0.0, "", status=600), b"", soft_404=False)
+    other = outcome_of(Evidence(0.0, "", status=600), b"")
     yield ("any other", other.kind.value, "Google")
 
 

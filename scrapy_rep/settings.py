@@ -31,8 +31,6 @@ from scrapy_rep.utils.setting_readers import (
     several_of,
 )
 
-_MAX_SIZE: Final = 2**31 - 1
-"""Maximum of REP_MAX_SIZE: the largest limit that zlib accepts on every machine."""
 _MAX_PREFIX: Final = 200
 
 
@@ -120,6 +118,8 @@ origins are not deferred, and dropped requests are written to standard error."""
 _GONE: Final = {
     "REP_CRAWL_DELAY_MIN": "DOWNLOAD_DELAY is a delay for all sites",
     "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
+    "REP_MAX_SIZE": "the first 500 KiB of each robots.txt are read",
+    "REP_SOFT_404": "a server error whose page says 'not found' counts as a 404",
     "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
     "REP_UNREACHABLE_ACTION": "REP_DEFER_TIMEOUT = 0 drops requests at once",
     "REP_USAGE_SOURCES": "all usage preferences are read that the docs list",
@@ -156,7 +156,6 @@ class Options:
     cache_ttl_min: float = _setting("REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _from_0)
     cache_ttl_max: float = _setting("REP_CACHE_TTL_MAX", limits.CACHE_TTL_MAX, _from_0)
     timeout: float = _setting("REP_TIMEOUT", 30.0, _above_0)
-    max_size: int = _setting("REP_MAX_SIZE", limits.MAX_BODY_BYTES, integer("bytes", 1, _MAX_SIZE))
     unreachable_stale_after: float = _setting(
         "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _from_0
     )
@@ -166,7 +165,6 @@ class Options:
     defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _from_0)
     retry_delay: float = _setting("REP_RETRY_DELAY", limits.RETRY_DELAY, _above_0)
     retry_delay_max: float = _setting("REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _above_0)
-    soft_404: bool = _setting("REP_SOFT_404", True, boolean)
     concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, _fetches)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)

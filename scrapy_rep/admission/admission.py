@@ -9,7 +9,7 @@ is handed to its download handler, the wire calls ``admit_to_wire``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from scrapy import Request
@@ -34,7 +34,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.per_crawl import get_part
-from scrapy_rep.utils.requests import Route, host_of, origin_of_request
+from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
 
@@ -303,9 +303,9 @@ class Admission:
             call(origin)
         wake_engine(self._crawler)
 
-    def _head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+    def _head_of(self, origin: Origin) -> Request | None:
         for queue in self.queues:
-            request = queue.head_of(origin, failed_routes)
+            request = queue.head_of(origin)
             if request is not None:
                 return request
         return None

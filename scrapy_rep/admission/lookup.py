@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -27,13 +26,7 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.requests import Route, route_of
-
-MOST_COMPARED: Final = 100
-"""Maximum number of requests of an origin that are searched for one with another route."""
-_MAX_FAILED: Final = 10_000
 
 
 class Lookups(HoldReason):
@@ -51,7 +44,7 @@ class Lookups(HoldReason):
         crawler: Crawler,
         cache: Cache,
         decider: Decider,
-        head: Callable[[Origin, Collection[Route]], Request | None],
+        head: Callable[[Origin], Request | None],
         ended: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
@@ -65,10 +58,6 @@ class Lookups(HoldReason):
         """Origins whose lookup is pending, in order; each with a request, if no queue has one."""
         self.results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
-        self._failed_routes: BoundedCache[Origin, set[Route]] = BoundedCache(
-            max_entries=_MAX_FAILED
-        )
-        """The routes on which lookups of an origin have failed since it was last reached."""
         self._is_beginning = False
 
     @property
@@ -125,9 +114,9 @@ class Lookups(HoldReason):
                     return
                 origin, request = self._pending.popleft()
                 try:
-                    request = request or self._head(origin, self._failed_routes.get(origin) or ())
+                    request = request or self._head(origin)
                     if request is not None:
-                        done = partial(self._lookup_done, origin, request)
+                        done = partial(self._lookup_done, origin)
                         self._decider.start_lookup(request, done)
                         continue
                 except Exception as error:  # noqa: BLE001 - logged
@@ -140,12 +129,9 @@ class Lookups(HoldReason):
     def close(self) -> None:
         self._pending.clear()
 
-    def _lookup_done(
-        self, origin: Origin, request: Request, entry: Entry | None, error: Exception
-    ) -> None:
+    def _lookup_done(self, origin: Origin, entry: Entry | None, error: Exception) -> None:
         """Keep an error, or what the cache lacks; call ``ended``, and begin other lookups."""
         self._unfinished.discard(origin)
-        self._store_failed_route(origin, request)
         if self._cache.closing:
             return
         if entry is None:
@@ -159,16 +145,6 @@ class Lookups(HoldReason):
         # The request leaves; the middleware gets the same error, and drops the request.
         log_lookup_error(self._crawler, origin, error)
         self.results[origin] = None
-
-    def _store_failed_route(self, origin: Origin, request: Request) -> None:
-        """Remember the route if the fetch failed on it, alone if it was known; else forget all."""
-        if not self._cache.has_failed_on_route(origin):
-            self._failed_routes.discard(origin)
-            return
-        routes = self._failed_routes.get(origin) or set()
-        route = route_of(request)
-        # If no request with another route was found, all routes are tried again.
-        self._failed_routes.put(origin, {route} if route in routes else {*routes, route})
 
 
 def log_lookup_error(crawler: Crawler, origin: Origin, error: Exception) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -14,7 +14,6 @@ from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
-from scrapy_rep.utils.requests import Route
 
 
 class Hold(NamedTuple):
@@ -121,12 +120,8 @@ class Queue(Protocol):
     def hold_changed(self, origin: Origin) -> None:
         """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
 
-    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return, not remove, the next waiting request of ``origin`` in this queue, or None.
-
-        If its route is one of ``failed_routes``, return the first of the next MOST_COMPARED
-        requests that has another route, if there is one.
-        """
+    def head_of(self, origin: Origin) -> Request | None:
+        """Return, not remove, the next waiting request of ``origin`` in this queue, or None."""
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins have deferred requests, and whether all requests are deferred.

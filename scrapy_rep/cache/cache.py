@@ -115,10 +115,6 @@ class Cache:
                 return own
         return entry if entry is not None and entry.is_valid(now) else None
 
-    def has_failed_on_route(self, origin: Origin) -> bool:
-        """Return whether the last fetch failed on the route, or led to a disallowed URL."""
-        return origin in self._route_failures
-
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Look up ``origin``, even if in memory; return its entry with the rules for ``tokens``.
 

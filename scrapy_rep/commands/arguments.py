@@ -12,6 +12,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.lexer import whole_lines
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
@@ -172,10 +173,10 @@ def urls_of(command: str, urls: list[str], opts: argparse.Namespace) -> list[str
     return urls
 
 
-def read_robotstxt(path: str, max_size: int) -> bytes:
-    """Return what ``read_file`` does, cut to ``max_size`` bytes as in a crawl (SPEC F-13)."""
+def read_robotstxt(path: str) -> bytes:
+    """Return what ``read_file`` does, cut to MAX_BODY_BYTES as in a crawl (SPEC F-13)."""
     body = read_file(path)
-    return whole_lines(body, max_size) if len(body) > max_size else body
+    return whole_lines(body, MAX_BODY_BYTES) if len(body) > MAX_BODY_BYTES else body
 
 
 def displayed_name(path: str) -> str:

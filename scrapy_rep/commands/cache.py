@@ -35,7 +35,7 @@ from scrapy_rep.stores.base import BareStore, StoreError
 from scrapy_rep.utils.text import counted, printable
 
 _AT_A_TIME: Final = 50
-"""Number of records that are read at a time: at most 40 MB with the default REP_MAX_SIZE."""
+"""Number of records that are read at a time: at most 40 MB at MAX_BODY_BYTES each."""
 _MAX_DIFF: Final = 2_000
 """Maximum number of lines of texts whose changes are printed line by line."""
 

@@ -61,7 +61,7 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         return result
 
     if opts.file:
-        body = read_robotstxt(opts.file, runner.options.max_size)
+        body = read_robotstxt(opts.file)
         decide = runner.decider_of_file(body, displayed_name(opts.file))
 
         def by_file(url: str) -> _Result:

@@ -88,7 +88,7 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
         return _Explained(url, verdict, decision, record, usage, started, back_off)
 
     if opts.file:
-        body = read_robotstxt(opts.file, runner.options.max_size)
+        body = read_robotstxt(opts.file)
         verdict, decision = runner.decider_of_file(body, displayed_name(opts.file))(url)
         usage = RobotsTxt.parse(body).usage(url, *decision.tokens)
         got = _Explained(url, verdict, decision, None, usage, started, body=body)

@@ -78,8 +78,6 @@ def _describe_prospect(record: Record, options: Options) -> str:
     if copy is None:
         after = options.unreachable_allow_after
         then = "everything is allowed, because there is no copy"
-    elif options.policy.was_cut_by_lower_limit(copy):
-        return "the last good copy was cut below REP_MAX_SIZE: it is not used"
     else:
         after, then = options.unreachable_stale_after, "the last good copy is used"
     opened = record.last.evidence.at + max(0.0, after - record.unreachable_for)

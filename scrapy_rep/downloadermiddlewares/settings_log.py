@@ -21,7 +21,6 @@ from scrapy_rep.downloadermiddlewares.outermost import (
 )
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, Overrides
-from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.product_tokens import is_product_token
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores import registry
@@ -106,11 +105,6 @@ def _warnings(
         yield (
             f"REP_USAGE_ACTION is {options.usage_action!a}, but no purposes are declared: it "
             "affects only requests with purposes in their meta. Set REP_PURPOSES"
-        )
-    if options.max_size < limits.MAX_BODY_BYTES:
-        yield (
-            f"REP_MAX_SIZE is {options.max_size}: RFC 9309 §2.5 asks for at least 500 KiB "
-            f"({limits.MAX_BODY_BYTES})"
         )
     parser = crawler.settings["ROBOTSTXT_PARSER"]
     if parser not in _PARSERS:

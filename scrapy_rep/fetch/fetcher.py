@@ -215,7 +215,7 @@ class Fetcher:
             else:
                 error = f"status {answer.response.status} ({mitigation})"
                 evidence = chain.evidence(answer, error=error)
-            return outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
+            return outcome_of(evidence, answer.text)
         error = f"more than {MAX_REDIRECTS} redirects"
         return Unavailable(chain.evidence(answer, error=error))
 
@@ -316,16 +316,14 @@ class Fetcher:
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
             # No limit where the fetcher stops the download itself: a larger file is cut, while
             # above download_maxsize the handler raises an error.
-            "download_maxsize": 0
-            if self._stoppable[scheme]
-            else max(MAX_TRANSFER, self._options.max_size),
+            "download_maxsize": 0 if self._stoppable[scheme] else MAX_TRANSFER,
             "download_warnsize": 0,
             "download_fail_on_dataloss": True,
             # SPEC S-5: the user is anonymous, even if FTP_USER is set.
             "ftp_user": "anonymous",
             "ftp_password": "guest",
         }
-        transfer = Transfer(self._options.max_size, same_origin=chain.same_origin, meta=meta.copy())
+        transfer = Transfer(same_origin=chain.same_origin, meta=meta.copy())
         headers = _user_agent_of(page)
         # A proxy from the environment (then _scheme_proxy is set) is not copied, as
         # HttpProxyMiddleware sets it for each request.

@@ -1,6 +1,6 @@
 """Redirects of robots.txt: their targets, and which ones are not followed."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from time import time
 from typing import Final
@@ -106,13 +106,15 @@ class Chain:
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
         """Return the facts of the fetch, which ends now, with those of ``answer`` if given."""
-        evidence = Evidence(time(), self.url, hops=tuple(self.hops), error=error)
         if answer is None:
-            return evidence
-        return replace(
-            evidence,
+            return Evidence(time(), self.url, hops=tuple(self.hops), error=error)
+        return Evidence(
+            time(),
+            self.url,
+            hops=tuple(self.hops),
+            error=error,
             status=answer.response.status,
-            size=answer.size,
+            size=len(answer.text),
             truncated=answer.truncated,
             cache_control=_header(answer.response, b"Cache-Control"),
             age=_header(answer.response, b"Age"),

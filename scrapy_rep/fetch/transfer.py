@@ -13,6 +13,7 @@ from scrapy.http import Response
 
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.lexer import whole_lines
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import split_url
 
 SUCCESSFUL: Final = range(200, 300)
@@ -30,7 +31,6 @@ class Transfer:
     The fetcher makes it and counts the bytes. ``RobotsTxtFetchMiddleware`` sets how it is sent.
     """
 
-    max_size: int
     same_origin: bool
     """Whether the request goes to the origin of the file, not to the target of a redirect."""
     meta: dict[str, Any] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Transfer:
     def add_received(self, data: bytes) -> bool:
         """Count the bytes of ``data``; return whether the download must be stopped."""
         self.received += len(data)
-        self.cut = self.received > self.max_size + _SLACK
+        self.cut = self.received > MAX_BODY_BYTES + _SLACK
         return self.cut
 
 
@@ -91,8 +91,6 @@ class Answer:
     """The decoded text, cut to the size limit."""
     truncated: bool
     """Whether the text was longer than the size limit."""
-    size: int = 0
-    """Bytes of the decoded text; the size limit if it was cut."""
 
     @property
     def is_indirect(self) -> bool:
@@ -138,19 +136,16 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
         raise DownloadStoppedError("stopped before it was complete")
     try:
         text = decode(
-            response.body, _codings_of(response), transfer.max_size + 1, complete=not transfer.cut
+            response.body, _codings_of(response), MAX_BODY_BYTES + 1, complete=not transfer.cut
         )
     except DecodingError:
         if response.status in SUCCESSFUL:
             raise
         text = b""
-    truncated = transfer.cut or len(text) > transfer.max_size
+    truncated = transfer.cut or len(text) > MAX_BODY_BYTES
     if truncated:
-        text = whole_lines(text, transfer.max_size)
-    # The text was cut at the end of a line, below the limit. ``size`` is the limit nevertheless:
-    # Policy.was_cut_by_lower_limit compares it with the current limit.
-    size = transfer.max_size if truncated else len(text)
-    return Answer(response, transfer, text, truncated, size)
+        text = whole_lines(text, MAX_BODY_BYTES)
+    return Answer(response, transfer, text, truncated)
 
 
 def _codings_of(response: Response) -> list[str]:

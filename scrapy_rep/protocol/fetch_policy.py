@@ -51,7 +51,7 @@ class Access:
 class Policy:
     """Decides from records when files are fetched again, and which pages may be fetched until then.
 
-    The fields are the settings for this: times are in seconds, ``max_size`` is in bytes.
+    The fields are the settings for this: times are in seconds.
     """
 
     cache_ttl: float = limits.CACHE_TTL
@@ -61,21 +61,15 @@ class Policy:
     unreachable_allow_after: float = limits.UNREACHABLE_ALLOW_AFTER
     retry_delay: float = limits.RETRY_DELAY
     retry_delay_max: float = limits.RETRY_DELAY_MAX
-    max_size: int = limits.MAX_BODY_BYTES
-    soft_404: bool = True
 
     def is_due(self, record: Record | None, now: float, crawl_start: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
-        It has without a record, if this has expired or is from the future, or if the settings may
-        now give another outcome. An unreachable one is due at its next try, or earlier if
-        ``crawl_start`` is after the last try (``_may_retry_early``).
+        It has without a record, or if this has expired or is from the future. An unreachable one is
+        due at its next try, or earlier if ``crawl_start`` is after the last try
+        (``_may_retry_early``).
         """
-        if (
-            record is None
-            or self._may_end_otherwise(record)
-            or not record.last.evidence.at <= now < self._next_fetch_at(record)
-        ):
+        if record is None or not record.last.evidence.at <= now < self._next_fetch_at(record):
             return True
         return record.last.evidence.at < crawl_start and self._may_retry_early(record, now)
 
@@ -127,25 +121,8 @@ class Policy:
         next_try = None if outcome.permanent else at + delay
         return replace(record, unreachable_for=seconds, next_try=next_try)
 
-    def was_cut_by_lower_limit(self, copy: Available) -> bool:
-        """Return whether ``copy`` was cut at a size limit that is lower than the current limit."""
-        return copy.evidence.truncated and copy.evidence.size < self.max_size
-
-    def _may_end_otherwise(self, record: Record) -> bool:
-        """Return whether a change of ``max_size`` or ``soft_404`` may change the last outcome."""
-        if isinstance(record.last, Available):
-            return self.was_cut_by_lower_limit(record.last)
-        if not isinstance(record.last, Unavailable):
-            return False
-        status = record.last.evidence.status or 0
-        return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
-
     def _disallows_all_until(self, record: Record) -> float:
         """Return until when an outage disallows all pages; infinity if that takes another try."""
-        # The part of robots.txt that was cut may disallow any URL, so nothing is allowed in this
-        # outage before a fetch succeeds.
-        if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
-            return math.inf
         patience = (
             self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
         )

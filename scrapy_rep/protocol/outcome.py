@@ -121,13 +121,11 @@ class Unreachable:
 Outcome = Available | Unavailable | Unreachable
 
 
-def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
+def outcome_of(evidence: Evidence, body: bytes) -> Outcome:
     """Return the outcome of a fetch by its status; Unreachable if that is None, or in no class.
 
-    With an error, a 2xx is no robots.txt.
-
-    ``body`` is the decoded text, cut to the size limit. ``soft_404`` is whether a server error
-    with a page that means 'not found' counts as a 404 (SPEC F-9).
+    ``body`` is the decoded text, cut to the size limit. A server error with a page that means 'not
+    found' counts as a 404 (SPEC F-9). With an error, a 2xx is no robots.txt.
     """
     status = evidence.status or 0
     if evidence.error is not None and status < HTTPStatus.MULTIPLE_CHOICES:
@@ -139,6 +137,6 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
         return Unavailable(evidence)
     # Google's documentation: "if we are able to determine that a site is incorrectly configured to
     # return 5xx instead of a 404". A 429 is no 5xx, so it never counts as a 404.
-    if soft_404 and status >= _SERVER_ERROR and is_not_found_page(body):
+    if status >= _SERVER_ERROR and is_not_found_page(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -17,7 +17,7 @@ a request was pushed or popped, or a wait has ended. Slots with downloads come a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final
 
@@ -164,9 +164,6 @@ class Lanes:
         """Return the next request of ``lane`` without removing it."""
         request: Request = lane.heap[0][3]
         return request
-
-    def read_first(self, lane: Lane, limit: int) -> list[Request]:
-        return [item[3] for item in nsmallest(limit, lane.heap)]
 
     def pop(self, lane: Lane) -> Request:
         """Remove the next request of ``lane``, and return it. The caller sets the size."""

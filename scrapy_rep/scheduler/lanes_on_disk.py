@@ -15,7 +15,6 @@ import math
 import pickle
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -148,14 +147,6 @@ class LanesOnDisk(Lanes):
     def read(self, lane: Lane) -> Request:
         """Return the next request without removing it. Raises UnreadableError."""
         return self._decode(self._file.data(lane.heap[0]))
-
-    def read_first(self, lane: Lane, limit: int) -> list[Request]:
-        """Return those of the next ``limit`` requests that can be read, without removing them."""
-        requests = []
-        for key in self._file.keys(_name_of(lane), limit):
-            with suppress(UnreadableError):
-                requests.append(self._decode(self._file.data(key)))
-        return requests
 
     def pop(self, lane: Lane) -> Request:
         """Return the next request of ``lane``; its row stays until the engine has finished it.

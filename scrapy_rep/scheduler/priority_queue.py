@@ -12,7 +12,7 @@ come next.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -24,7 +24,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPr
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
-from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
+from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import describe_outages
@@ -36,7 +36,6 @@ from scrapy_rep.scheduler.lanes_on_disk import RETRY_DELAYS, LanesOnDisk, Unread
 from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.requests import Route, first_by_other_route
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _QUEUE_CLASSES: Final = {
@@ -185,14 +184,10 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
 
     # What the admission calls.
 
-    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+    def head_of(self, origin: Origin) -> Request | None:
         for lane in self._waiting.keys_of(origin):
             with suppress(LookupError):
-                head = self._head(lane)
-                if not failed_routes:
-                    return head
-                first = self._lanes.read_first(lane, MOST_COMPARED)
-                return first_by_other_route(first, failed_routes) or head
+                return self._head(lane)
         return None
 
     def count_deferred(self) -> tuple[int, bool]:

@@ -16,7 +16,7 @@ Requests that wait for the next try of an unreachable robots.txt are called defe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from scrapy import Request, Spider, signals
@@ -27,7 +27,7 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
     PriorityQueue,
 )
 
-from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
+from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import MARGIN
@@ -43,7 +43,6 @@ from scrapy_rep.scheduler.requests_in_redis import (
     RequestsInRedis,
 )
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.requests import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import counted, printable_request
 
@@ -121,15 +120,13 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
 
     # What the admission calls.
 
-    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+    def head_of(self, origin: Origin) -> Request | None:
         head = self._heads.get(origin)
         if head is None:
             return None
-        most = MOST_COMPARED if failed_routes else 1
-        requests = [self._decode_request(data) for data in self._requests.first(str(origin), most)]
+        requests = [self._decode_request(data) for data in self._requests.first(str(origin))]
         # If other workers have popped all requests of the origin, the one known here is used.
-        requests = requests or [head]
-        return first_by_other_route(requests, failed_routes) or requests[0]
+        return requests[0] if requests else head
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins in Redis are deferred; and if this worker waits for no origin."""

@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.stores.base import BareStore, Store
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
@@ -37,8 +38,6 @@ class StoreConfig(NamedTuple):
     store_max_bytes: int
     store_timeout: float
     """Seconds."""
-    max_size: int
-    """Maximum size of a robots.txt, in bytes."""
     memory_max_bytes: int
 
 
@@ -189,7 +188,7 @@ def _has_valid_hosts(uri: str) -> bool:
 
 
 def _memory(config: StoreConfig, _: bool) -> MemoryStore:
-    return MemoryStore(max_bytes=config.memory_max_bytes, max_size=config.max_size)
+    return MemoryStore(max_bytes=config.memory_max_bytes, max_size=MAX_BODY_BYTES)
 
 
 def _sqlite(config: StoreConfig, deletes_damaged: bool) -> BareStore:
@@ -197,7 +196,7 @@ def _sqlite(config: StoreConfig, deletes_damaged: bool) -> BareStore:
 
     return SQLiteStore(
         _file_of(config.store),
-        max_size=config.max_size,
+        max_size=MAX_BODY_BYTES,
         max_age=config.store_max_age,
         max_bytes=config.store_max_bytes,
         timeout=config.store_timeout,
@@ -219,7 +218,7 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
         return RedisStore(
             config.store,
             prefix=config.store_prefix,
-            max_size=config.max_size,
+            max_size=MAX_BODY_BYTES,
             max_age=config.store_max_age,
             timeout=config.store_timeout,
         )

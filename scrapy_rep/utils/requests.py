@@ -1,7 +1,6 @@
-"""Facts of a request: its origin and host, and the route that it takes."""
+"""Facts of a request: its origin and host."""
 
-from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from scrapy import Request
 
@@ -9,26 +8,6 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _REMOVED: Final = str.maketrans("", "", "\t\r\n")
-
-
-class Route(NamedTuple):
-    """The proxy and bind address, as ``repr``, and User-Agent that a fetch takes from a request."""
-
-    proxy: str
-    bindaddress: str
-    user_agent: bytes | None
-
-
-def route_of(request: Request) -> Route:
-    """Return the proxy, bind address and User-Agent of a request, as far as set."""
-    # As text, because the meta of a request may have a value of any type.
-    proxy, bindaddress = (repr(request.meta.get(key)) for key in ("proxy", "bindaddress"))
-    return Route(proxy, bindaddress, request.headers.get("User-Agent"))
-
-
-def first_by_other_route(requests: Iterable[Request], routes: Collection[Route]) -> Request | None:
-    """Return the first request with a route that is not in ``routes``; None if there is none."""
-    return next((request for request in requests if route_of(request) not in routes), None)
 
 
 def stripped_url(url: str) -> str:

@@ -106,7 +106,7 @@ def test_after_an_error_in_what_handles_it_the_request_leaves_too(monkeypatch):
 @pytest.mark.parametrize("gone", [True, False])
 def test_an_origin_whose_requests_are_gone_or_can_not_be_read_is_not_looked_up(caplog, gone):
     scene = Scene()
-    scene.queue.head_of = lambda origin, routes: None if gone else 1 / 0
+    scene.queue.head_of = lambda origin: None if gone else 1 / 0
     scene.asks(A)
     assert scene.fetched == []
     assert caplog.messages == ([] if gone else [f"Error while looking up robots.txt of {A}"])

@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 import scrapy
-from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, closing_when, crawl, stat
@@ -301,31 +300,6 @@ async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_pat
     assert len(site.robots_requests) == 2
 
 
-SAYS_NOT_FOUND = answer(500, "<html><title>Page not found</title></html>")
-LONG_RULES = "User-agent: *\n" + "Disallow: /first\n" * 20 + "Disallow: /private\n"
-CUT = {"REP_MAX_SIZE": 100}
-
-
-@pytest.mark.parametrize(
-    ("answers", "other", "expected"),
-    [
-        (SAYS_NOT_FOUND, {"REP_SOFT_404": True}, "unreachable"),
-        (robots(LONG_RULES), CUT, "rule"),
-    ],
-)
-async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
-    web, tmp_path, answers, other, expected
-):
-    site = web.site(answers, paths={"/r": [RULES]})
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_SOFT_404": False}
-    url = site.url("/private")
-    assert (await crawl(url, settings={**settings, **other})).fetched == [url]
-    for _ in range(2):
-        assert (await crawl(url, settings=settings)).dropped == {url: expected}
-    assert len(site.robots_requests) == 2
-    assert site.targets.count("/private") == 1
-
-
 async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     web, tmp_path, monkeypatch, clock
 ):
@@ -380,40 +354,6 @@ async def test_what_goes_down_and_comes_back_within_a_crawl_is_told(web, clock):
     told = [text for text in result.messages(logging.INFO) if text.startswith("robots.txt ")]
     states = [line.partition(site.url(""))[2].partition(" is ")[2].split()[0] for line in told]
     assert [state.strip(":") for state in states] == ["unreachable", "reachable", "unreachable"]
-
-
-async def test_a_file_that_was_cut_is_fetched_once_for_all_crawls_with_that_limit(web, tmp_path):
-    site = web.site(robots(LONG_RULES))
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", **CUT}
-    for _ in range(2):
-        result = await crawl(site.url("/first"), site.url("/private"), settings=settings)
-        assert result.dropped == {site.url("/first"): "rule"}
-    assert len(site.robots_requests) == 1
-
-
-async def test_a_stale_copy_that_was_cut_is_not_used_as_if_it_were_whole(web, tmp_path):
-    site = web.site(robots(LONG_RULES), answer(503))
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    settings |= {"REP_CACHE_TTL": 0.001, "REP_UNREACHABLE_STALE_AFTER": 0}
-    urls = [site.url("/first"), site.url("/private"), site.url("/public")]
-    for _ in range(2):
-        result = await crawl(*urls, settings={**settings, **CUT})
-        assert result.dropped == {urls[0]: "rule"}
-    result = await crawl(*urls, settings=settings)
-    assert result.dropped == dict.fromkeys(urls, "unreachable")
-    site.change(robots(LONG_RULES))
-    result = await crawl(*urls, settings={**settings, "REP_RETRY_DELAY": 0.001})
-    assert result.dropped == dict.fromkeys(urls[:2], "rule")
-
-
-@pytest.mark.parametrize("store", ["sqlite:///robots.sqlite", "memory://"])
-async def test_crawls_of_one_process_at_a_time_cut_nothing_for_each_other(web, store, tmp_path):
-    site = web.site(robots(LONG_RULES))
-    settings = {"REP_STORE": store.replace("/robots", f"/{tmp_path}/robots")}
-    crawls = (crawl(site.url("/private"), settings={**settings, **more}) for more in (CUT, {}))
-    first, second = await gatherResults([Deferred.fromCoroutine(each) for each in crawls])
-    assert (len(first.fetched), first.dropped) == (1, {})
-    assert second.dropped == {site.url("/private"): "rule"}
 
 
 async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(

@@ -143,12 +143,12 @@ async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
 async def test_one_info_line_at_the_start(web):
     site = web.site(robots(""))
     result = await crawl(
-        site.url("/"), settings={**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_SOFT_404": False}
+        site.url("/"), settings={**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_CACHE_TTL": 60}
     )
     (line,) = result.messages(logging.INFO)
     assert line == (
-        "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=60.0, "
-        "REP_DEFER_TIMEOUT=0.0, REP_SOFT_404=False"
+        "Obeying robots.txt as 'testbot', records in memory://, REP_CACHE_TTL=60.0, REP_TIMEOUT=60.0, "
+        "REP_DEFER_TIMEOUT=0.0"
     )
 
 
@@ -158,7 +158,6 @@ async def test_one_info_line_at_the_start(web):
         ({"ROBOTSTXT_USER_AGENT": "bot.2000"}, "RFC 9309 §2.2.1"),
         ({"USER_AGENT": "jävla-fanbot/1.0"}, r"'j\xe4vla-fanbot' is not a valid product token"),
         ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "contains no product token"),
-        ({"REP_MAX_SIZE": 1000}, "at least 500 KiB"),
         (
             {"REP_STOR": "memory://"},
             "REP_STOR is not a setting of this version of scrapy-rep; did you mean REP_STORE?",

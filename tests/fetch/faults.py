@@ -87,8 +87,6 @@ def statuses():
     yield from faults(NONE, "F-10", of(600, 999))
     page, name = "<html><title>Page not found</title></html>", "status 500, says not found"
     yield Fault(name, ALL, "F-9", [answer(500, page)])
-    off = {"REP_SOFT_404": False}
-    yield Fault(f"{name}, REP_SOFT_404 off", NONE, "F-9", [answer(500, page)], settings=off)
     goes_on = raw(f"HTTP/1.1 100 Continue\r\n\r\n{HEAD}{DECLARED}{RULES_TEXT}")
     yield Fault("status 100, then 200", RULES, "F-1", [goes_on])
 

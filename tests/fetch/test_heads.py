@@ -52,7 +52,7 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
     raw = {name: [each.encode("latin-1") for each in several] for name, several in headers.items()}
     response = Response(sent_url or START, status=status, headers=raw, body=body)
     route = {"proxy": proxy, "rewritten": sent_url}
-    transfer = Transfer(100, same_origin=True, url=START, sent=True, **route)
+    transfer = Transfer(same_origin=True, url=START, sent=True, **route)
     with suppress(DecodingError):
         answer = answer_of(response, transfer)
         failures = route_failure_in_answer(answer), route_failure_in_last_answer(answer)
@@ -60,7 +60,7 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         location = location_of(answer, START)
         assert location is None or location.startswith(("http://", "https://"))
         evidence = Chain(SITE_FILE, 0.0).evidence(answer)
-        outcome = outcome_of(evidence, answer.text, soft_404=True)
+        outcome = outcome_of(evidence, answer.text)
         record = Policy().record_after(None, SITE_FILE, outcome, jitter=0.5)
         assert Record.decode(record.encode(), str(record.origin), max_size=100) == record
 

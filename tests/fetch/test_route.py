@@ -412,7 +412,7 @@ def answered(body=b"", status=200, url=URL, route=None, **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     response = Response(url, status=status, headers=headers, body=body)
     route = route or {"proxy": "http://me:word@p:1"}
-    transfer = Transfer(9, same_origin=True, sent=True, **route)
+    transfer = Transfer(same_origin=True, sent=True, **route)
     return Answer(response, transfer, body, truncated=False)
 
 
@@ -460,7 +460,7 @@ OF_NETWORK = [
 
 @pytest.mark.parametrize("error", OF_NETWORK, ids=lambda error: type(error).__name__)
 def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
-    transfer = Transfer(9, same_origin=True, url=URL)
+    transfer = Transfer(same_origin=True, url=URL)
     assert route_failure_in_error(error, "it", None) is None
     assert (route_failure_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
     transfer.mark_as_sent(Request(URL))
@@ -481,12 +481,12 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     "error", [NotSupported(), ValueError(), RequestError(), InterferenceError(), RuntimeError()]
 )
 def test_any_other_error_is_not_the_origins(error):
-    assert route_failure_in_error(error, "it", Transfer(9, same_origin=True)) is not None
+    assert route_failure_in_error(error, "it", Transfer(same_origin=True)) is not None
 
 
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
-    transfer = Transfer(9, same_origin=True, url=URL, handler="api.Handler")
+    transfer = Transfer(same_origin=True, url=URL, handler="api.Handler")
     transfer.mark_as_sent(Request(URL))
     assert route_failure_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
     assert route_failure_in_error(ConnectionRefusedError(), "it", transfer) is None
@@ -602,7 +602,7 @@ async def test_the_address_of_a_service_is_not_the_sites():
 
 
 def test_what_is_tried_again_in_this_process():
-    transfer = Transfer(9, same_origin=True, url=URL)
+    transfer = Transfer(same_origin=True, url=URL)
 
     def is_permanent(error):
         return route_failure_in_error(error, "it", transfer).permanent

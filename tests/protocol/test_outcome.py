@@ -18,8 +18,8 @@ from scrapy_rep.protocol.outcome import (
 URL = "https://example.com/robots.txt"
 
 
-def ended(status, body=b"", *, soft_404=True):
-    return outcome_of(Evidence(0.0, URL, status), body, soft_404=soft_404)
+def ended(status, body=b""):
+    return outcome_of(Evidence(0.0, URL, status), body)
 
 
 @pytest.mark.spec("F-1", "F-2", "F-5", "F-6", "F-10")
@@ -80,7 +80,6 @@ def test_a_5xx_whose_page_says_not_found_is_a_404(page):
     assert is_not_found_page(page)
     assert isinstance(ended(500, page), Unavailable)
     assert isinstance(ended(503, page), Unavailable)
-    assert isinstance(ended(500, page, soft_404=False), Unreachable)
     assert isinstance(ended(429, page), Unreachable)
 
 

@@ -203,35 +203,6 @@ def test_tries_without_end_do_not_overflow():
     assert ended_with(*[unreachable(START)] * 2_000, jitter=1.0).next_try == START + 3600
 
 
-@pytest.mark.parametrize(
-    ("outcome", "policy", "is_due"),
-    [
-        (Unavailable(Evidence(START, URL, 301, (URL,), error="other")), Policy(), False),
-        (available(START), Policy(soft_404=False), False),
-        (unavailable(START), Policy(soft_404=False), False),
-        (Unavailable(Evidence(START, URL, 500)), Policy(), False),
-        (Unavailable(Evidence(START, URL, 500)), Policy(soft_404=False), True),
-        (available(START, size=9, truncated=True), Policy(max_size=9), False),
-        (available(START, size=9, truncated=True), Policy(max_size=8), False),
-        (available(START, size=9, truncated=True), Policy(max_size=10), True),
-        (available(START, size=9), Policy(max_size=10), False),
-    ],
-)
-def test_what_was_stored_with_narrower_bounds_is_due(outcome, policy, is_due):
-    assert policy.is_due(ended_with(outcome, policy=policy), START) is is_due
-
-
-def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
-    narrow, wide = Policy(max_size=9, unreachable_stale_after=0.0), Policy()
-    record = ended_with(available(START, size=9, truncated=True), policy=narrow)
-    for at in range(int(START), int(START + 90 * DAY), int(DAY)):
-        record = narrow.record_after(record, FILE, unreachable(at), jitter=0.0)
-        assert narrow.access(record, at).pages is AllowedPages.BY_RULES
-        access = wide.access(record, at)
-        assert (access.pages, access.end) == (AllowedPages.NONE, record.next_try)
-        assert not wide.is_due(record, at)
-
-
 def test_what_would_fail_alike_in_this_process_is_not_tried_again():
     record = ended_with(replace(unreachable(START), of_origin=False, permanent=True))
     assert record.next_try is None

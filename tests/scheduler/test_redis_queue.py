@@ -238,7 +238,7 @@ class Doors(queues.Doors):
         """The origins that wait for this worker, each with its next request."""
         (queue,) = self.admission.queues
         held = [origin for origin, *_ in queue.holds()]
-        return {str(origin): queue.head_of(origin, ()).url for origin in held}
+        return {str(origin): queue.head_of(origin).url for origin in held}
 
 
 def queue_of(redis, doors=None, kind=RobotsAwareRedisQueue):
@@ -371,7 +371,7 @@ def test_one_whose_next_try_comes_too_late_leaves_at_once(doors, queue):
     doors.seconds = {DOWN: LONG + 600.0}
     fill(queue, f"{DOWN}/1")
     assert queue.pop().meta[TICKET_KEY] == ["overdue"]
-    assert queue.head_of(origin_of(DOWN), ()) is None
+    assert queue.head_of(origin_of(DOWN)) is None
     assert queue.idle_line() == ""
     assert drain(queue) == []
 

@@ -259,10 +259,10 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_admissions_to_tel
     queue._lanes._file._run("UPDATE requests SET request = x'80' WHERE number = 2")
     take, queue._lanes.pop = queue._lanes.pop, lambda lane: 1 / 0
     with pytest.raises(ZeroDivisionError):
-        queue.head_of(A, ())
+        queue.head_of(A)
     assert time.timers == [], "it waits for the admission alone"
     queue._lanes.pop = take
-    assert queue.head_of(A, ()).url == "https://a.example/1"
+    assert queue.head_of(A).url == "https://a.example/1"
 
 
 @pytest.mark.parametrize(
