@@ -34,7 +34,7 @@ from scrapy_rep import stats
 from scrapy_rep.admission.delays import DELAY, DelayLimits, DelayReports
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason
-from scrapy_rep.fetch.route_failures import intermediary_error
+from scrapy_rep.fetch.is_from_origin import intermediary_error
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin

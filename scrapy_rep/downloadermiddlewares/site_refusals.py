@@ -11,7 +11,7 @@ from scrapy.http import Response
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.drops import Tally
-from scrapy_rep.fetch.route_failures import intermediary_error, mitigation_in
+from scrapy_rep.fetch.is_from_origin import intermediary_error, mitigation_in
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request

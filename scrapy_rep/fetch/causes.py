@@ -31,6 +31,16 @@ _WORDS: Final = {
     }.items()
     for name in names.split()
 }
+_NETWORK_ERRORS: Final = {*_WORDS, "DownloadCancelledError", "DownloadFailedError"}
+_NETWORK_MODULES: Final = {
+    "twisted.internet.error",
+    "twisted.web._newclient",
+    "twisted.web.http",
+    "twisted.protocols.ftp",
+    "OpenSSL.SSL",
+    "service_identity.exceptions",
+    "h2.exceptions",
+}
 
 
 def cause_of(error: BaseException) -> str:
@@ -48,6 +58,17 @@ def cause_of(error: BaseException) -> str:
     if len(chain) > 1 and isinstance(chain[-1], ValueError):
         return "no valid HTTP"  # Twisted's parser raises ValueError
     return sanitised_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
+
+
+def is_network_error(error: BaseException) -> bool:
+    """Return whether Scrapy's download handlers raise ``error`` if the site or the network fails.
+
+    The errors of their libraries count, which are not imported, because many are private.
+    """
+    return isinstance(error, OSError) or any(
+        kind.__name__ in _NETWORK_ERRORS or kind.__module__ in _NETWORK_MODULES
+        for kind in type(error).__mro__
+    )
 
 
 def short_cause(cause: str) -> str:

@@ -23,15 +23,13 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
-from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route_failures import (
+from scrapy_rep.fetch.is_from_origin import (
     RouteFailure,
     mitigation_in,
     route_failure_in_answer,
     route_failure_in_error,
-    route_failure_in_last_answer,
-    route_failure_in_redirect,
 )
+from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.transfer import (
     TRANSFER_KEY,
     Answer,
@@ -51,7 +49,7 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     outcome_of,
 )
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
@@ -61,7 +59,6 @@ from scrapy_rep.utils.download_settings import (
     can_be_stopped,
     default_download_timeout,
     download_timeout_of,
-    foreign_handler_name,
     retry_times,
 )
 from scrapy_rep.utils.download_slots import slot_without_delay
@@ -104,7 +101,6 @@ class Fetcher:
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._retries = retry_times(settings)
-        self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(self, origin: Origin, page: Request) -> Outcome:
         """Fetch the robots.txt of ``origin``; return and count the outcome; log a failed route.
@@ -165,9 +161,6 @@ class Fetcher:
         while True:
             try:
                 answer = await self._download(chain, page)
-                failure = route_failure_in_answer(answer)
-                if failure is not None:
-                    return self._report_failure(chain, failure, answer)
                 chain.check_address(answer)
                 location = location_of(answer, chain.url)
                 if location is not None:
@@ -181,8 +174,12 @@ class Fetcher:
             if location is None or len(chain.hops) >= MAX_REDIRECTS:
                 return self._outcome_at_end(chain, answer, location)
             verdict = await self._verdict_on_hop(chain, location, page)
-            failure = route_failure_in_redirect(verdict, location)
-            if failure is not None:
+            if verdict is not None and verdict.reason is Reason.OVERRIDE and not verdict.allowed:
+                failure = RouteFailure(
+                    "it is redirected to a host that REP_OVERRIDES disallows",
+                    location,
+                    "set REP_OVERRIDES for the site, too",
+                )
                 return self._report_failure(chain, failure, answer)
             if not chain.may_lead_to(verdict):
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
@@ -205,7 +202,7 @@ class Fetcher:
 
         ``location`` is that of one redirect too many: then the outcome is Unavailable.
         """
-        failure = route_failure_in_last_answer(answer)
+        failure = route_failure_in_answer(answer)
         if failure is not None:
             return self._report_failure(chain, failure, answer)
         if location is None:
@@ -336,7 +333,7 @@ class Fetcher:
             meta["bindaddress"] = page.meta["bindaddress"]
         request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
         transfer.url = request.url  # Scrapy may have escaped the URL
-        transfer.handler = self._foreign[scheme]
+        transfer.after_service = chain.after_service
         transfer.cookie = chain.cookie_for(request)
         request.meta[TRANSFER_KEY] = transfer
         return request

@@ -44,6 +44,8 @@ class Chain:
     """The URL of the request that is next, or under way."""
     transfer: Transfer | None = None
     """The ``Transfer`` of the last request; None before the first request."""
+    after_service: bool = False
+    """Whether a service or a middleware has sent a redirect."""
     _public: bool = field(init=False)
     _cookies: CookieJar | None = None
     """The cookies of this fetch: some sites send robots.txt only with a cookie that a redirect to
@@ -55,6 +57,8 @@ class Chain:
 
     def follow(self, location: str, answer: Answer) -> None:
         """Make ``location``, the target of the redirect in ``answer``, the next URL to request."""
+        transfer = answer.transfer
+        self.after_service |= not transfer.sent or transfer.rewritten is not None
         if b"Set-Cookie" in answer.response.headers:
             self._cookies = self._cookies or CookieJar()
             self._cookies.extract_cookies(answer.response, Request(self.url))

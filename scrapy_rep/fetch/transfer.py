@@ -40,8 +40,8 @@ class Transfer:
     """The URL that the fetcher requested, in the form of ``Request.url``."""
     cookie: bytes | None = None
     """The Cookie header with what the redirects of this fetch have set; None if they set none."""
-    handler: str | None = None
-    """The name of the download handler; None if it is one of Scrapy's."""
+    after_service: bool = False
+    """Whether a service or a middleware has redirected to this URL, which may be its own."""
     received: int = 0
     cut: bool = False
     """Whether the download was stopped because the response was too large."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from scrapy_rep.protocol.not_found_page import is_not_found_page
 
-_ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _SERVER_ERROR: Final = HTTPStatus.INTERNAL_SERVER_ERROR
 _REDIRECTION: Final = 3
 DNS_ERROR: Final = "DNS lookup failed"
@@ -97,7 +97,7 @@ class Unavailable:
     def is_absent(self) -> bool:
         """Whether the site said that the file is missing: with 404, 410 or a page that says so."""
         status = self.evidence.status or 0
-        return self.evidence.error is None and (status in _ABSENT or status >= _SERVER_ERROR)
+        return self.evidence.error is None and (status in ABSENT or status >= _SERVER_ERROR)
 
     @property
     def is_refused(self) -> bool:

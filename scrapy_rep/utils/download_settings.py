@@ -7,7 +7,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
-from scrapy.utils.python import global_object_name
 
 MAX_TRANSFER: Final = 16_777_216
 """``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.
@@ -34,14 +33,6 @@ def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
     """Return whether the download handler of ``scheme`` stops a download on StopDownload."""
     handler = download_handler_of(settings, scheme)
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
-
-
-def foreign_handler_name(settings: BaseSettings, scheme: str) -> str | None:
-    """Return the name of the handler of ``scheme``; None if it is Scrapy's, or can't be loaded."""
-    handler = download_handler_of(settings, scheme)
-    if handler is None or handler.__module__.startswith(_HANDLERS):
-        return None
-    return global_object_name(handler)
 
 
 def concurrent_requests(settings: BaseSettings) -> int:

@@ -10,7 +10,7 @@ from scrapy_rep.fetch.causes import short_cause
     [
         ("status 503", "status 503"),
         ("redirect to a private address: http://a.example/", "redirect to a private address"),
-        ("a proxy refused (127.0.0.1:3128, status 407)", "a proxy refused"),
+        ("a proxy gave no answer (127.0.0.1:3128: timed out)", "a proxy gave no answer"),
     ],
 )
 def test_what_belongs_to_one_site_is_left_out_of_a_short_cause(cause, short):
