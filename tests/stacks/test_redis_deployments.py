@@ -108,7 +108,7 @@ def test_a_crawl_while_what_it_stores_in_changes(web, deployed):
 
 @pytest.mark.in_asyncio
 async def test_what_is_evicted_is_a_miss(tmp_path, program):
-    full = ["--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru"]
+    full = ["--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru"]
     server = RedisServer(tmp_path, *full, program=program)
     try:
         store = store_of(server.uri)
