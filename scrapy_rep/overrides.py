@@ -13,7 +13,6 @@ from typing import Any, Final
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens, tokens_of_setting
@@ -137,9 +136,7 @@ class Overrides:
             del self._by_host[name]
             self.expired.append(entry)
 
-    def verdict(
-        self, entry: Override, target: str, tokens: Tokens, effort: Effort | None = None
-    ) -> Verdict | None:
+    def verdict(self, entry: Override, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict of ``entry`` on ``target``, a path with its query.
 
         robots.txt itself is allowed. Otherwise return None if the policy is ``agent``: robots.txt
@@ -148,7 +145,7 @@ class Overrides:
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.file is not None:
-            verdict = self._files[entry.file].rules_for(*tokens).verdict_for(target, effort)
+            verdict = self._files[entry.file].rules_for(*tokens).verdict_for(target)
             return verdict._replace(robotstxt_url=entry.file.as_uri())
         return {"ignore": _ALLOWED, "disallow": DISALLOWED}.get(entry.policy)
 

@@ -15,12 +15,11 @@ from typing import Any, Final
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.lexer import is_robotstxt
-from scrapy_rep.protocol.matching.ruleset import RuleSet
-from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import DNS_ERROR
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.rules import RuleSet
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdict
@@ -158,11 +157,11 @@ class Entry:
         rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
         return rules.usage_for(target, *tokens)
 
-    def verdict(self, target: str, tokens: Tokens, effort: Effort | None = None) -> Verdict | None:
+    def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None if rules decide, and lack those for ``tokens``."""
         rules = self._rules.get(tokens)
         if rules is not None:
-            return rules.verdict_for(target, effort)
+            return rules.verdict_for(target)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._verdict

@@ -14,14 +14,13 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.decision.sent_urls import handlers_of
 from scrapy_rep.protocol.canonical import canonical_target
-from scrapy_rep.protocol.matching.ruleset import RuleSet
-from scrapy_rep.protocol.matching.wildcards import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.rules import RuleSet
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.requests import stripped_url
 
-VerdictOn = Callable[[str, Tokens, Effort], Verdict | None]
+VerdictOn = Callable[[str, Tokens], Verdict | None]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
@@ -101,8 +100,7 @@ class Spellings:
         The verdict is None if ``verdict_on`` returns None for a spelling: a lookup is needed. A URL
         without a clear origin is disallowed. For ``/robots.txt`` no other spelling is checked.
         """
-        effort = Effort()
-        verdict = verdict_on(target, tokens, effort)
+        verdict = verdict_on(target, tokens)
         if verdict is None or not verdict.allowed or target == ROBOTSTXT:
             return target, verdict
         if verdict.reason not in _BY_RULES and url.isascii():
@@ -112,7 +110,7 @@ class Spellings:
         except ValueError:
             return target, NO_ORIGIN
         for spelling in spellings:
-            other = verdict_on(spelling, tokens, effort)
+            other = verdict_on(spelling, tokens)
             if other is None or not other.allowed:
                 return spelling, other
         return target, verdict
@@ -164,8 +162,8 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     """Return the verdict of ``rules`` on all spellings of ``url``."""
     target = target_of(url)
 
-    def verdict_on(target: str, _: Tokens, effort: Effort) -> Verdict:
-        return rules.verdict_for(target, effort)
+    def verdict_on(target: str, _: Tokens) -> Verdict:
+        return rules.verdict_for(target)
 
     verdict = spellings.strictest_verdict(url, target, (), verdict_on)[1]
     return verdict or rules.verdict_for(target)

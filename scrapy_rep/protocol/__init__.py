@@ -3,9 +3,9 @@
 All input is bytes, strings and numbers. This package does not use Scrapy, a clock or I/O.
 """
 
-from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import Origin, origin_of, target_of
 from scrapy_rep.protocol.parser import Field, Group, RobotsTxt
+from scrapy_rep.protocol.rules import RuleSet
 from scrapy_rep.protocol.verdict import Outage, Reason, Rule, Verdict
 
 __all__ = [

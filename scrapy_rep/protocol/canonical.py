@@ -44,29 +44,55 @@ _PLAIN_IN_PATTERNS: Final = bytes(
 _PLAIN_IN_TARGET: Final = _PLAIN_IN_PATTERNS.translate(None, b"*$\n")
 _ESCAPED_DOLLAR: Final = _ESCAPE[ord("$")]
 _DOLLAR: Final = ord("$")
+_PERCENT: Final = ord("%")
 _OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED_ESCAPE[1:].encode()).search
 
 
+class Target(str):
+    """A canonical target that has lost an escape, which its form as ``written`` still has."""
+
+    __slots__ = ("written",)
+    written: str
+    """The target as written: only octets that may not occur in a URI are escaped."""
+
+
 def canonical_target(target: str) -> str:
-    """Return ``target``, path and query without a fragment, in canonical form. Never raises."""
+    """Return ``target``, path and query without a fragment, in canonical form. Never raises.
+
+    It is a ``Target`` if that differs from the target as written.
+    """
+    written = form = target
     if not _HAS_NEEDED_ESCAPES(target):
         octets = target.encode("utf-8", "surrogatepass")
-        odd = octets.translate(None, _PLAIN_IN_TARGET)
-        target = _with_canonical_escapes(octets, odd).decode("ascii")
-    return _with_query_data(target)
+        octets = _escaped(octets, octets.translate(None, _PLAIN_IN_TARGET))
+        written, form = octets.decode("ascii"), _with_canonical_escapes(octets).decode("ascii")
+    form = _with_query_data(form)
+    if form != written:
+        form = Target(form)
+        form.written = written
+    return form
 
 
-def canonical_patterns(values: bytes) -> str:
-    """Return values of rules, one per line, in canonical form; operators stay raw."""
-    odd = values.translate(None, _PLAIN_IN_PATTERNS)
-    if odd:
-        values = _with_canonical_escapes(values, odd)
+def written_patterns(values: bytes) -> bytes:
+    """Return values of rules, one per line, as written; only some octets are escaped.
+
+    These may not occur in a URI, or are a ``$`` that is no operator.
+    """
+    values = _escaped(values, values.translate(None, _PLAIN_IN_PATTERNS))
     if _DOLLAR in values:
         # NUL, which no value contains, marks each dollar that is an operator.
         values = (values + b"\n").replace(b"$\n", b"\0")
         values = values.replace(b"$", _ESCAPED_DOLLAR).replace(b"\0", b"$\n")[:-1]
-    forms = values.decode("ascii")
-    if odd and "?" in forms and any(escape in forms for escape in QUERY_DATA):
+    return values
+
+
+def canonical_patterns(values: bytes) -> str:
+    """Return values of rules, one per line, in canonical form; operators stay raw."""
+    values = written_patterns(values)
+    if _PERCENT not in values:
+        return values.decode("ascii")
+    forms = _with_canonical_escapes(values).decode("ascii")
+    if "?" in forms and any(escape in forms for escape in QUERY_DATA):
         forms = "\n".join(map(_with_query_data, forms.split("\n")))
     return forms
 
@@ -84,12 +110,16 @@ def _with_query_data(form: str) -> str:
     return path + question + as_query_data(query)
 
 
-def _with_canonical_escapes(octets: bytes, odd: bytes) -> bytes:
-    """Escape the octets in ``odd``, except ``%``; then write all escapes in canonical form."""
+def _escaped(octets: bytes, odd: bytes) -> bytes:
+    """Escape the octets in ``odd``, except ``%``."""
     # Escaping the octet behind a % that begins no escape doesn't make an escape of both: the new
     # text behind this % begins with another %.
     for octet in set(odd.replace(b"%", b"")):
         octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
+    return octets
+
+
+def _with_canonical_escapes(octets: bytes) -> bytes:
     if not _OTHER_ESCAPE(octets):
         return octets
     return b"\n".join(map(_normalise_escapes, octets.split(b"\n")))

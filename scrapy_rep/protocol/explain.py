@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from scrapy_rep.protocol.matching.ruleset import matching_rules
 from scrapy_rep.protocol.parser import Group, RobotsTxt
 from scrapy_rep.protocol.verdict import Rule, Verdict
 
@@ -32,6 +31,6 @@ def explain(body: bytes, target: str, *tokens: str) -> Explanation:
     """
     robots = RobotsTxt.parse(body)
     group = robots.group_for(*tokens)
-    rules = () if group is None else matching_rules(group.rules, target)
+    rules = robots.matching_rules(target, *tokens)
     verdict = robots.rules_for(*tokens).verdict_for(target)
     return Explanation(target, tokens, robots.token_for(*tokens), group, rules, verdict)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.lexer import Line, LineKind, Oddity, as_text, lex, whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
-from scrapy_rep.protocol.matching.ruleset import rank_of
 from scrapy_rep.protocol.parser import Field, RobotsTxt, names_in_agent
+from scrapy_rep.protocol.rules import rank_of
 from scrapy_rep.protocol.verdict import Rule
 
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.group_search import Contents, Span
 from scrapy_rep.protocol.lexer import Line, LineKind, as_text
-from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.rules import RuleSet, matching_rules, rules_of
 from scrapy_rep.protocol.usage.rules import (
     NO_USAGE_RULES,
     USAGE_FIELDS,
@@ -139,6 +139,11 @@ class RobotsTxt:
         rules = RuleSet(*self._contents.rules(spans), index_files=self._index_files)
         self._last = tokens, rules
         return rules
+
+    def matching_rules(self, target: str, *tokens: str) -> tuple[Rule, ...]:
+        """Return all rules of a crawler that match a canonical target; the first one decides."""
+        _, spans = self._name_and_spans(tokens)
+        return matching_rules(*self._contents.rules(spans), target)
 
     def verdict(self, url: str, *tokens: str) -> Verdict:
         """Return whether a crawler may fetch a URL, and why. Its origin is not compared."""

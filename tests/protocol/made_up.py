@@ -33,6 +33,18 @@ def pattern_and_path(rng):
     return pattern, f"/{path.removeprefix('/')}{rng.choice(['', '', 'a'])}"
 
 
+def lone_percent_and_path(rng):
+    """Return a pattern with a % that begins no escape, and a path that it matches as written."""
+    pattern = rng.choice(["/", "/", "*"]) + joined(rng, 6, QUERY_PIECES)
+    pattern += rng.choice(["%", "%2", "%f", "%%"]) + rng.choice(["", "*", "*?", "/", "?", "$"])
+    path = "".join(
+        joined(rng, 4, QUERY_PIECES) if piece == "*" else piece
+        for piece in pattern.removesuffix("$")
+    )
+    end = "" if pattern.endswith("$") else joined(rng, 4, [*QUERY_PIECES, "2", "F", "5", "41"])
+    return pattern, (path if path.startswith("/") else f"/{path}") + end
+
+
 def spelled(rng, piece):
     """Return a piece or its escape; an escape or its character."""
     if rng.random() < 0.5 or not re.fullmatch("[/?:@]|%(2F|2f|3A|3F|40)", piece):

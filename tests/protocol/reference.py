@@ -134,6 +134,26 @@ def matches(form, target):
     return any(reachable)
 
 
+def written(text, *, pattern):
+    """Return a text as written, without a change of its escapes, as ``canonical`` does."""
+    escaped = "".join(
+        character if character in UNRESERVED + RESERVED + "%" else f"%{ord(character):02X}"
+        for character in (text.replace("*", ANY).removesuffix("$") if pattern else text)
+    )
+    return escaped.replace("%00", ANY) + END * (pattern and text.endswith("$"))
+
+
+def matches_as_written(value, path):
+    """A rule with a % that begins no escape matches what it matches as both are written."""
+    form = "".join(
+        re.escape(item) if item not in (ANY, END) else {ANY: ".*", END: r"\Z"}[item]
+        for item in written(value, pattern=True)
+    )
+    return re.search("%(?![0-9A-Fa-f]{2})", value) and re.match(
+        form, written(octets_of(path), pattern=False), re.DOTALL
+    )
+
+
 def octets_of(text):
     """Return a text's UTF-8 as Latin-1 text."""
     return text.encode("utf-8", "surrogatepass").decode("latin-1")
@@ -154,6 +174,8 @@ def verdict(body, path, tokens):
         if allow and re.search(r"/index\.htm[^/]*\Z", forms[0]):
             forms.append(forms[0][: forms[0].rindex("/") + 1] + END)
         for form in forms:
-            if form.startswith(("/", ANY)) and matches(form, target):
+            if form.startswith(("/", ANY)) and (
+                matches(form, target) or (form is forms[0] and matches_as_written(value, path))
+            ):
                 best = max(best or (0, False), (len(form), allow))
     return (best[1], best[0]) if best else (True, None)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.limits import MAX_LINT_LINES
 from scrapy_rep.protocol.lint import CODES, lint
-from scrapy_rep.protocol.matching.ruleset import RuleSet
+from scrapy_rep.protocol.rules import RuleSet
 
 GROUP = b"User-agent: *\n"
 

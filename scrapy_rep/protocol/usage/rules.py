@@ -7,7 +7,7 @@ from typing import Final
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import Line, Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
-from scrapy_rep.protocol.matching.wildcards import is_match
+from scrapy_rep.protocol.rules import is_match
 from scrapy_rep.protocol.usage.readers import READERS, license_in
 from scrapy_rep.protocol.usage.statement import (
     ABOVE_GROUPS,

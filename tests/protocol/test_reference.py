@@ -56,6 +56,19 @@ def test_engine_and_reference_agree_on_escapes_in_queries(pattern_and_path):
     asking.agreed(f"user-agent: *\ndisallow: {pattern}\n".encode(), path)
 
 
+@pytest.mark.spec("M-2")
+@many
+@given(seeds.map(random.Random).map(made_up.lone_percent_and_path))
+@example(("/*=%", "/?u=%2Fb"))
+@example(("*url%2*", "/s?x=url%2Fwatches"))
+def test_a_rule_with_a_lone_percent_holds_as_written(pattern_and_path):
+    pattern, path = pattern_and_path
+    for line, allowed in (("disallow", False), ("disallow: /\nallow", True)):
+        assert (
+            asking.agreed(f"user-agent: *\n{line}: {pattern}\n".encode(), path).allowed is allowed
+        )
+
+
 @settings(max_examples=1_000 if LONG else 25, deadline=None)
 @given(seeds)
 def test_engine_and_reference_agree_on_many_wildcards(seed):

@@ -3,7 +3,6 @@
 import pytest
 
 from scrapy_rep.protocol import Reason, RobotsTxt
-from scrapy_rep.protocol.matching.packed import pack_numbers
 from tests.protocol.asking import TIMES
 
 
@@ -73,12 +72,6 @@ def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
     rules = rules_of(["disallow: a*b", "disallow: $*b"])
     assert {rules.verdict_for("/ab").reason for _ in range(TIMES)} == {Reason.NO_RULE}
     assert rules_of(["disallow: /a", "disallow: a*b"]).verdict_for("/ab").line == 2
-
-
-def test_packed_numbers_are_as_small_as_may_be():
-    assert pack_numbers([]).itemsize == 2
-    assert pack_numbers([1, 65_535]).itemsize == 2
-    assert list(pack_numbers([1, 65_536])) == [1, 65_536]
 
 
 @pytest.mark.parametrize("count", [17, 64, 65])
