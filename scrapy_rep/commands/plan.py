@@ -6,6 +6,8 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import Final
 
 from scrapy import Request
@@ -40,39 +42,26 @@ from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.robots import Robots
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
-from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import counted, describe_duration, printable, printable_request
+from scrapy_rep.utils.text import counted, describe_duration, printable
 
-logger: Final = LimitedLogger(__name__)
-
-_AT_A_TIME: Final = 500
-"""Number of known URLs that are counted before the event loop goes on."""
-_MAX_WAITING: Final = 5_000
-"""Maximum number of URLs that wait for their robots.txt at the same time."""
-_MAX_WARNINGS: Final = 10
-"""Maximum number of messages about invalid URLs that are printed."""
+_AT_A_TIME: Final = 500  # known URLs that are counted before the event loop goes on
+_MAX_WAITING: Final = 5_000  # URLs that wait for their robots.txt at the same time
+_MAX_WARNINGS: Final = 10  # messages about invalid URLs
 _HOUR: Final = 3_600
 _ALWAYS: Final = ("urls", "allowed", "disallowed", "unreachable")
-_UNKNOWN: Final = {Reason.UNREACHABLE, Reason.ERROR}
 
 
 def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the plan; EXIT_NO above a limit of ``--fail-if``, EXIT_UNKNOWN if it isn't complete."""
     urls = urls_of("plan", urls, opts)
-    plans: list[_Plan] = []
-
-    async def in_crawl(crawler: Crawler) -> None:
-        plans.append(_Plan(crawler, runner, len(urls)))
-        await plans[0].make(urls)
-
-    with suppress(CrawlClosingError):  # what is known then is printed
-        runner.run(in_crawl)
-    if not plans:
-        raise CrawlClosingError
-    plan = plans[0]
+    plan = _Plan(urls)
+    with suppress(CrawlClosingError):  # what is known is printed
+        runner.run(partial(plan.make, runner.options))
     print("\n".join(plan.lines()))
     exceeded = [text for limit in opts.fail_if if (text := plan.describe_excess(*limit))]
     for text in exceeded:
@@ -93,41 +82,38 @@ class _Slot:
     delay_from: str = ""
     origin: Origin | None = None
 
-    @property
-    def seconds(self) -> float:
-        """The least duration: no delay follows the last page."""
-        return self.total - self.delay
-
 
 class _Plan:
     """Counts URLs by the decisions on them. ``make`` is called once."""
 
-    def __init__(self, crawler: Crawler, runner: CoroutineRunner, total: int) -> None:
-        self._crawler = crawler
-        self._robots = robots_of(crawler)
-        self._delays = DelayLimits(crawler, runner.options)
-        self._tokens = ProductTokens.of(crawler).default()
-        self._counts = Counter(urls=total)
+    _crawler: Crawler
+    _delays: DelayLimits
+
+    def __init__(self, urls: list[str]) -> None:
+        self._all = urls
+        self._tokens: tuple[str, ...] = ()
+        self._counts = Counter(urls=len(urls))
         self._origins: set[Origin] = set()
         self._slots: dict[str, _Slot] = {}
         self._unreachable: Counter[tuple[Origin, str]] = Counter()
-        self._progress = Progress(total)
+        self._progress = Progress(len(urls))
         self._places = DeferredSemaphore(_MAX_WAITING)
         self._background = Background()
         self._closing = False
         self.decided = 0
-        """Number of URLs with a decision."""
 
-    async def make(self, urls: list[str]) -> None:
-        """Count ``urls``. Raises CrawlClosingError if the crawl closes before all are counted."""
-        for number, url in enumerate(urls, 1):
+    async def make(self, options: Options, crawler: Crawler) -> None:
+        """Count the URLs. Raises CrawlClosingError if the crawl closes before all are counted."""
+        robots = robots_of(crawler)
+        self._crawler, self._delays = crawler, DelayLimits(crawler, options)
+        self._tokens = ProductTokens.of(crawler).default()
+        for number, url in enumerate(self._all, 1):
             if self._closing:
                 break
             try:
-                if origin_of(url).scheme == "ftp":
-                    raise ValueError("not an absolute http or https URL")  # noqa: TRY301
+                origin_of(url)  # raises an error with a better message than that of Request
                 request = Request(url)
-                decision = self._robots.decider.known_decision(request)
+                decision = robots.decider.known_decision(request)
             except ValueError as error:
                 self._warn(invalid_url_text(url, error, file_or_scheme_hint(url)))
                 continue
@@ -135,22 +121,21 @@ class _Plan:
                 self._count(request, decision)
             else:
                 await maybe_deferred_to_future(self._places.acquire())
-                self._background.start(self._count_after_lookup(request))
+                self._background.start(self._count_after_lookup(robots, request))
             if not number % _AT_A_TIME:
                 await sleep(0)
         await self._background.finish()
         if self._closing:
             raise CrawlClosingError
 
-    async def _count_after_lookup(self, request: Request) -> None:
+    async def _count_after_lookup(self, robots: Robots, request: Request) -> None:
         try:
-            _, decision = await self._robots.decide(request)
+            _, decision = await robots.decide(request)
             self._count(request, decision)
         except CrawlClosingError:
             self._closing = True
-        except Exception:
-            logger.exception("Error while planning %s", printable_request(request))
-        self._places.release()
+        finally:
+            self._places.release()
 
     def _count(self, request: Request, decision: Decision) -> None:
         """Count a page with a verdict. Pages that usage preferences refuse may be allowed, too."""
@@ -158,12 +143,11 @@ class _Plan:
         if verdict is None or origin is None:
             return
         self._origins.add(origin)
-        if decision.judgement is not None and decision.judgement.refused:
-            self._counts["refused"] += 1
+        self._counts["refused"] += decision.judgement is not None and decision.judgement.refused
         if verdict.allowed:
             self._counts["allowed"] += 1
             self._add_to_slot(slot_name(self._crawler, request), decision, origin)
-        elif verdict.reason in _UNKNOWN:
+        elif verdict.reason in {Reason.UNREACHABLE, Reason.ERROR}:
             self._counts["unreachable"] += 1
             cause = verdict.reason.value if verdict.outage is None else verdict.outage.cause
             self._unreachable[origin, cause] += 1
@@ -191,22 +175,23 @@ class _Plan:
         self._counts["invalid"] += 1
         if (number := self._counts["invalid"]) <= _MAX_WARNINGS + 1:
             self._progress.clear()
-            more = "further lines like these are left out"
-            print(text if number <= _MAX_WARNINGS else more, file=sys.stderr)
+            text = text if number <= _MAX_WARNINGS else "further lines like these are left out"
+            print(text, file=sys.stderr)
 
     @property
     def left(self) -> int:
         """The number of valid URLs without a decision."""
         return self._counts["urls"] - self._counts["invalid"] - self.decided
 
-    @property
-    def _slowest(self) -> _Slot:
-        return max(self._slots.values(), key=lambda slot: slot.seconds, default=_Slot(delay=0.0))
+    def _slowest(self) -> tuple[float, _Slot]:
+        """Return the least seconds of the slowest slot, without a last delay, and the slot."""
+        slots = ((slot.total - slot.delay, slot) for slot in self._slots.values())
+        return max(slots, key=itemgetter(0), default=(0.0, _Slot()))
 
     def describe_excess(self, name: str, limit: float) -> str | None:
         """Return a message if ``limit`` is exceeded, in hours or percent of the decided URLs."""
         if name == "hours":
-            hours = self._slowest.seconds / _HOUR
+            hours = self._slowest()[0] / _HOUR
             return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
         share = 100 * self._counts[name] / max(1, self.decided)
         return f"{share:.3g} % of the URLs are {name}" if share > limit else None
@@ -214,18 +199,20 @@ class _Plan:
     def lines(self) -> list[str]:
         """Remove the progress; return the plan as lines of text."""
         self._progress.clear()
-        slot, seconds = self._slowest, self._slowest.seconds
+        seconds, slot = self._slowest()
         duration = f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else describe_duration(seconds)
         pages = f"{counted(slot.pages, 'page')}, {slot.delay:g} s between two ({slot.delay_from})"
-        names = (*_ALWAYS, *(name for name in ("refused", "invalid") if self._counts[name]))
-        lines = [f"as {describe_tokens(self._tokens)}"]
-        lines += [f"{name:12}{self._counts[name]:>10,}" for name in names]
-        lines.append(f"{'origins':12}{len(self._origins):>10,}")
-        lines.append(f"at least    {duration:>10}{f'  {slot.origin}: {pages}' if seconds else ''}")
+        names = [*_ALWAYS, *(name for name in ("refused", "invalid") if self._counts[name])]
+        lines = [
+            f"as {describe_tokens(self._tokens)}",
+            *(f"{name:12}{self._counts[name]:>10,}" for name in names),
+            f"{'origins':12}{len(self._origins):>10,}",
+            f"at least    {duration:>10}{f'  {slot.origin}: {pages}' if seconds else ''}",
+        ]
         if self._unreachable:
+            sites = self._unreachable.most_common()
             rows = [
-                f"{counted(pages, 'page'):>10}  {origin}  {printable(cause)}"
-                for (origin, cause), pages in self._unreachable.most_common()
+                f"{counted(n, 'page'):>10}  {site}  {printable(why)}" for (site, why), n in sites
             ]
             lines += ["", *section("Unreachable", rows)]
         if self.left:

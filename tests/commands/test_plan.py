@@ -31,7 +31,7 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
     site, failing = web.site(robots(RULES), host="127.0.0.1"), web.site(answer(503))
     lines = [site.url(f"/{n}") for n in range(11)]
     lines += [site.url("/private/1"), failing.url("/")]
-    text = "\ufeff" + "\r\n".join([*lines, "", "# comment", "example.com/x", "ftp://a.example/"])
+    text = "\ufeff" + "\r\n".join([*lines, "", "# comment", "example.com/x", "mailto:a@b"])
     (tmp_path / "urls.txt").write_text(text, encoding="utf-8", newline="")
     run = robots_command("plan", "--urls-from", "urls.txt", "--agent", "mybot/1.0")
     assert run.lines == [
@@ -51,7 +51,7 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
     assert run.err.splitlines() == [
         "example.com/x: not an absolute http, https or ftp URL; "
         "did you mean https://example.com or http://example.com?",
-        "ftp://a.example/: not an absolute http or https URL",
+        "mailto:a@b: not an absolute http, https or ftp URL",
     ]
     assert site.targets == failing.targets == []
     assert len(site.robots_requests) == 1

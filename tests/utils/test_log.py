@@ -15,8 +15,6 @@ PACKAGE = Path(scrapy_rep.__file__).parent
 ABOVE_DEBUG = {"info", "warning", "error", "exception", "critical", "log"}
 OF_PROCESS = {
     "addon.py": "logged once, before there is a crawl",
-    "commands/plan.py": "the process has one command",
-    "downloadermiddlewares/playwright.py": "Playwright calls it without the crawl",
 }
 """Modules whose lines are counted in the process, as they belong to no crawl."""
 OF_OBJECT = {
