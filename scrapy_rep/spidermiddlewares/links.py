@@ -14,13 +14,15 @@ from w3lib.url import canonicalize_url
 
 MAX_LINKS: Final = 20_000
 """Maximum number of different links that are read."""
+MAX_LINKS_TEXT: Final = 2**20
+"""Maximum number of their characters. A query of a megabyte takes about a second to be resolved."""
 _links_of_pages: Final[WeakKeyDictionary[Response, frozenset[str] | None]] = WeakKeyDictionary()
 
 
 def follows_link(request: Request, response: Response) -> bool:
     """Return whether ``request`` is for a link of the HTML page ``response``.
 
-    True for any request by GET or HEAD if the links can't be read, or are more than MAX_LINKS.
+    True for any request by GET or HEAD if the links can't be read, or are more than the limits.
     """
     if not isinstance(response, HtmlResponse) or request.method not in {"GET", "HEAD"}:
         return False
@@ -39,7 +41,7 @@ def _read_links(response: HtmlResponse) -> frozenset[str] | None:
         hrefs = {href for element in elements if (href := element.get("href")) is not None}
     except Exception:  # noqa: BLE001 - PageMiddleware logs it
         return None
-    if len(hrefs) > MAX_LINKS:
+    if len(hrefs) > MAX_LINKS or sum(map(len, hrefs)) > MAX_LINKS_TEXT:
         return None
     return frozenset(link for href in hrefs for link in _resolve(href, base, response.encoding))
 

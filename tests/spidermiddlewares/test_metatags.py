@@ -228,8 +228,9 @@ async def test_the_first_ten_links_are_logged_and_all_are_counted(web):
     assert result.stats["robotstxt/forbidden_reason_count/nofollow"] == 15
 
 
-async def test_a_page_with_more_links_than_are_read_is_taken_to_link_to_everything(web):
-    body = NOFOLLOW_TAG + "".join(f"<a href={n}>" for n in range(20_001))
+@pytest.mark.parametrize("hrefs", [range(20_001), ["?" + "a=1&" * 2**18]], ids=["many", "long"])
+async def test_a_page_with_more_links_than_are_read_is_taken_to_link_to_everything(web, hrefs):
+    body = NOFOLLOW_TAG + "".join(f"<a href={href}>" for href in hrefs)
     site = web.site(answer(404), paths={"/page": page(body)})
     await crawl(site.url("/page"), then=urls("/elsewhere"))
     assert site.targets == ["/page"]

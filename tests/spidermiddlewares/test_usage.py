@@ -8,7 +8,7 @@ import scrapy
 from scrapy_rep import Robots, RobotsUsageDisallowed, SettingsError
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import PAGE, answer, page, redirect, robots
-from tests.spidermiddlewares.items import Declared, Frozen
+from tests.spidermiddlewares.items import Declared
 from tests.test_signals import Ear
 
 HTML = {"Content-Type": "text/html"}
@@ -297,14 +297,6 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
     result = await crawl(*urls, settings={"REP_PURPOSES": "tdm"})
     results = {r.url: r.meta["robotstxt"]["usage"]["results"]["tdm"] for r in result.responses}
     assert [results[url] for url in urls] == ["disallow", "disallow", "allow", "unknown"]
-
-
-async def test_an_item_that_cannot_be_marked_costs_no_other(web):
-    page = web.site(usage("Content-Usage: train-ai=y")).url("/page")
-    found = await crawl(page, settings=TRAINING, spidercls=ItemSpider, item=Frozen)
-    assert found.items == [Frozen(page), {"url": page}]
-    (line,) = found.messages(logging.ERROR)
-    assert line.startswith("Error while setting robots_usage of an item of ")
 
 
 async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
