@@ -21,7 +21,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import REFUSALS, Hosts
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
-from scrapy_rep.admission.ticket import Grant
+from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unreachable import Deferral, Idle
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
@@ -164,9 +164,9 @@ class Admission:
 
     # Whether a request may be sent.
 
-    def origin_to_ask(self, request: Request, grant: Grant) -> Origin | None:
+    def origin_to_ask(self, request: Request, ticket: Ticket) -> Origin | None:
         """Return the origin of ``request`` for ``admit_to_wire``; None if no reason can hold it."""
-        if grant.terms:
+        if ticket.terms:
             return origin_of_request(request)
         if not self.paused_hosts or host_of(request) not in self.paused_hosts:
             return None
@@ -258,16 +258,12 @@ class Admission:
             self._note_waiting(origin, hold)
         return hold
 
-    def look_up_later(self, origin: Origin, request: Request) -> None:
-        """Add a lookup of ``origin`` for ``request``, which begins when there is room.
-
-        In a pause of the host nothing is added, as ``request`` comes again after it.
-        """
-        if self.pause_of(origin, request) is None:
-            self.lookups.add(origin, request)
-            self.lookups.begin()
-
     # For users, and the end of the crawl.
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the crawl has begun to close: nothing is looked up any more."""
+        return self._cache.closing
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.

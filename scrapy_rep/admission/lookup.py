@@ -54,8 +54,8 @@ class Lookups(HoldReason):
         self._ended = ended
         self._unfinished: set[Origin] = set()
         """Origins whose lookup is pending or under way."""
-        self._pending: deque[tuple[Origin, Request | None]] = deque()
-        """Origins whose lookup is pending, in order; each with a request, if no queue has one."""
+        self._pending: deque[Origin] = deque()
+        """Origins whose lookup is pending, in order."""
         self.results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
         self._is_beginning = False
@@ -90,14 +90,11 @@ class Lookups(HoldReason):
         del self.results[origin]
         return None
 
-    def add(self, origin: Origin, request: Request | None = None) -> None:
-        """Add a pending lookup of ``origin``, unless one is pending or under way. It is not begun.
-
-        ``request`` must be given if no queue has a request that waits for the origin.
-        """
+    def add(self, origin: Origin) -> None:
+        """Add a pending lookup of ``origin``, unless it has one. It is not begun."""
         if origin not in self._unfinished:
             self._unfinished.add(origin)
-            self._pending.append((origin, request))
+            self._pending.append(origin)
 
     def begin(self) -> None:
         """Begin as many pending lookups as there is room for; none while the engine is paused.
@@ -112,9 +109,9 @@ class Lookups(HoldReason):
             while self._pending and self._cache.limit.has_room:
                 if self._cache.closing:
                     return
-                origin, request = self._pending.popleft()
+                origin = self._pending.popleft()
                 try:
-                    request = request or self._head(origin)
+                    request = self._head(origin)
                     if request is not None:
                         done = partial(self._lookup_done, origin)
                         self._decider.start_lookup(request, done)

@@ -23,11 +23,10 @@ from scrapy_rep.cache.lookup_limit import LookupLimit
 from scrapy_rep.cache.records import Records
 from scrapy_rep.cache.shared_by_crawls import get_shared
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
+from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
-from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
@@ -61,13 +60,8 @@ class CrawlParts:
     Raises SettingsError if a setting is not valid, or a file that it names can't be read.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        process_request: Callable[..., Any],
-        give_back: Callable[[Request], Request],
-    ) -> None:
-        """Build the parts with methods of RobotsTxtMiddleware: see ``DecideAgain`` and ``Wire``."""
+    def __init__(self, crawler: Crawler, process_request: Callable[..., Any]) -> None:
+        """Build the parts; ``process_request`` is that of RobotsTxtMiddleware."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options = Options.of(crawler)
@@ -86,18 +80,23 @@ class CrawlParts:
         self.decider: Decider = decider
         self._leases = leases = HostLeases(self._shared.store, clock)
         self.admission: Admission = Admission(crawler, self.cache, decider, options, clock, leases)
-        self.waiting_requests: WaitingRequests = WaitingRequests(
-            crawler, decider, self.admission, clock
-        )
         self.dry_run: DryRun | None = None
         if options.dry_run:
             self.dry_run = DryRun(crawler, self.drops, self.admission, clock)
-        again = DecideAgain(crawler, decider, process_request)
-        self._wire = Wire(self.admission, self.waiting_requests, again, give_back, clock)
+        self.gate: Gate = Gate(
+            crawler,
+            self.admission,
+            self.drops,
+            clock,
+            process_request,
+            dry_run=self.dry_run,
+            stores_requests=self.scheduler_stores_requests,
+        )
+        self._wire = Wire(crawler, self.admission, self.gate, clock)
         robots = Robots(self.cache, decider, self.admission.holds, leases.pause_until)
         subresources = Subresources(crawler, decider, self.cache, options)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
-        for part in (self, self.drops, self.admission, robots, subresources, again, self._wire):
+        for part in (self, self.drops, self.admission, robots, subresources, self.gate, self._wire):
             add_part(crawler, part)
         self._watch = ClosingWatch(crawler, self._close)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -140,7 +139,7 @@ class CrawlParts:
     def _close(self) -> None:
         """End all waits and lookups. Called when the engine begins to close, and at the end."""
         deferred = self.admission.close()
-        self.waiting_requests.close()
+        self.gate.close()
         if deferred and not self.scheduler_stores_requests:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
         self.cache.close()
@@ -149,7 +148,7 @@ class CrawlParts:
         """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
         self._watch.stop()
         self._close()
-        for part in (Subresources, DecideAgain, Wire):  # a browser may still ask each crawl
+        for part in (Subresources, Gate, Wire):  # a browser may still ask each crawl
             remove_part(self._crawler, part)
         self.drops.log_summary()
         if self.dry_run is not None:

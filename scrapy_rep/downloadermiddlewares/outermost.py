@@ -18,8 +18,9 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
-from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
+from scrapy_rep.admission.ticket import TICKET_KEY, store_grant, ticket_of
+from scrapy_rep.downloadermiddlewares.gate import Gate
+from scrapy_rep.downloadermiddlewares.response_url import check_response_url
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
@@ -109,11 +110,11 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         if wire is not None:
             wire.leave(request, response, unsent="cached" in response.flags)
         if response.status in POSSIBLE_REFUSALS:
-            decider = None if wire is None else wire.again.decider
+            decider = None if wire is None else wire.gate.decider
             self._refusals.report(request, response, decider)
         if response.url == request.url or wire is None:
             return response
-        return self._check_redirect(wire.again, request, response)
+        return self._check_redirect(wire.gate, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
@@ -145,10 +146,10 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         return domain
 
     async def _check_redirect(
-        self, again: DecideAgain, request: Request, response: Response
+        self, gate: Gate, request: Request, response: Response
     ) -> Request | Response:
         """Do as ``check_response_url``, and grant the URL."""
-        checked = await again.check_response_url(request, response, _FOLLOWED)
+        checked = await check_response_url(self._crawler, gate, request, response, _FOLLOWED)
         if checked is response:
             store_grant(request, response.url, None)
         return checked
@@ -169,11 +170,12 @@ class RobotsTxtResponseMiddleware(OutermostMiddleware):
         Raises RobotsTxtDisallowed if the URL is disallowed. If the crawl closes before that is
         known, the result may be a copy of ``request`` for the scheduler.
         """
-        ticket = request.meta.pop(TICKET_KEY, None)
-        url = ticket[0] if isinstance(ticket, tuple) else request.url
-        if response.url == url or (again := get_part(self._crawler, DecideAgain)) is None:
+        ticket = ticket_of(request)
+        request.meta.pop(TICKET_KEY, None)
+        url = request.url if ticket is None else ticket.url
+        if response.url == url or (gate := get_part(self._crawler, Gate)) is None:
             return response
-        return again.check_response_url(request, response, _CHANGED)
+        return check_response_url(self._crawler, gate, request, response, _CHANGED)
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:

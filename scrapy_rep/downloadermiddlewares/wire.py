@@ -1,11 +1,9 @@
 """The wire: the last check of a request, when it is handed to its download handler.
 
-A request may have waited in other middlewares and in its download slot since it was allowed, and a
-signal handler may have changed it there. Here, the request is decided again if its decision is not
-valid any longer, or its ticket is missing. If its host has a delay or a pause, the admission is
-asked again. A request that has to wait for more than two seconds is given back, so that it waits
-where all others wait; for a lookup only once, as its result may expire before it comes again. For
-all other requests, the check takes about a microsecond.
+A request passes if its ticket fits what is sent, nothing can hold it, and a place is free: there
+are as many as CONCURRENT_REQUESTS. Scrapy's download slots have given it one of its own already. If
+the ticket does not fit, the gate is asked a second time. What would wait here for more than two
+seconds for a lookup, a delay or a pause goes back to the queue.
 
 Scrapy has no public hook here. If a version of Scrapy has no place for it, the middleware closest
 to the downloader makes the check.
@@ -13,6 +11,7 @@ to the downloader makes the check.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -21,17 +20,19 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.ticket import TICKET_KEY, Grant, grant_of
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
-from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
+from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
+from scrapy_rep.downloadermiddlewares.gate import Gate
+from scrapy_rep.downloadermiddlewares.places import Places
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
 _LONGEST: Final = 2.0
-"""Maximum seconds for which a request waits here."""
+"""Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
 
 
 class GivenBackError(Exception):
@@ -46,28 +47,16 @@ class GivenBackError(Exception):
 class Wire:
     """Checks each request just before it is sent, and tells the admission how it ended."""
 
-    def __init__(
-        self,
-        admission: Admission,
-        waiting: WaitingRequests,
-        again: DecideAgain,
-        give_back: Callable[[Request], Request],
-        clock: Clock,
-    ) -> None:
-        """``give_back`` returns the copy of a request for the scheduler.
-
-        While the crawl closes it raises the exception that drops the request, if no scheduler
-        stores it.
-        """
+    def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._admission = admission
         self._read_pauses = admission.hosts.read_pauses
         self._paused_hosts = admission.paused_hosts
-        self._waiting = waiting
-        self.again: DecideAgain = again
-        self._tokens_of = again.decider.tokens.of_sent_request
-        self._give_back = give_back
+        self.gate: Gate = gate
+        self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
         self._monotonic = clock.monotonic
+        most = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._places: Places[None] = Places(most if most > 0 else math.inf)
         self.is_installed: bool = False
         """Whether ``download`` is called for each request. If not, the middleware closest to the
         downloader calls ``enter`` and ``leave``."""
@@ -81,11 +70,11 @@ class Wire:
     async def download(
         self, request: Request, download: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        """Check ``request`` as ``enter`` does, unless it is for a robots.txt; call ``download``."""
+        """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         if TRANSFER_KEY in request.meta:
             return await download(request)
         reading = self._read_pauses()
-        if reading is not None or not self._may_pass(request):
+        if reading is not None or not self._fits(request) or not self._places.take(None):
             await self._wait_until_admitted(request, reading)
         request.meta.pop(TICKET_KEY, None)
         sent_at = self._monotonic()
@@ -94,6 +83,7 @@ class Wire:
             response = await download(request)
             return response
         finally:
+            self._places.leave(None)
             self._admission.ended(request, sent_at, response)
 
     async def enter(self, request: Request) -> None:
@@ -110,22 +100,21 @@ class Wire:
         """Tell the admission how ``request`` ended, if ``enter`` was called. None is an error.
 
         A request that has its ticket still was ended by another middleware. Its turn is given back
-        if it is ``unsent``: it came from a cache, or was dropped. Others, such as a middleware with
-        a browser, may have sent it.
+        if it is ``unsent``: it came from a cache, or was dropped.
         """
         if request.meta.pop(TICKET_KEY, None) is not None and unsent:
             self._admission.undo_leave(request)
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
+            self._places.leave(None)
             self._admission.ended(request, sent_at, response)
 
-    def _may_pass(self, request: Request) -> bool:
-        """Return whether ``request`` has a valid grant and no reason can hold it: most often so."""
+    def _fits(self, request: Request) -> bool:
+        """Return whether the ticket of ``request`` is valid and nothing can hold it: most often."""
         ticket = request.meta.get(TICKET_KEY)
-        if not isinstance(ticket, tuple):
+        if not ticket:
             return False
-        # The fields of a Grant, which is not made here to save time.
-        url, tokens, end, terms, _ = ticket
+        url, tokens, end, terms, _, _ = ticket
         return (
             url == request.url
             and (tokens is None or tokens == self._tokens_of(request))
@@ -135,60 +124,88 @@ class Wire:
         )
 
     async def _wait_until_admitted(self, request: Request, reading: Awaitable[None] | None) -> None:
-        """Return when ``request`` may be sent, after ``reading``; else raise, and end its lease."""
+        """Return, with a place, when ``request`` may be sent; else raise, and end its lease."""
         if reading is not None:
             await reading
         try:
-            await self._admit(request, self._monotonic() + _LONGEST)
+            await self._admit(request)
         except BaseException:
             # The request may have the lease of its host already, and is not sent.
             self._admission.ended(request, self._monotonic(), None)
             raise
 
-    async def _admit(self, request: Request, latest: float) -> None:
-        """Decide again if necessary, and ask the admission; give back what must wait longer."""
+    async def _admit(self, request: Request) -> None:
+        """Ask the gate if the ticket does not fit; wait for a place; ask the admission."""
+        latest, decided_here = self._monotonic() + _LONGEST, False
         while True:
-            grant = grant_of(request)
-            if grant is None or not self._is_valid(request, grant):
-                returned = await self._decide_again(request, grant, latest)
-                if returned is not None:
-                    raise GivenBackError(returned)
-                grant = grant_of(request)
-            origin = None if grant is None else self._admission.origin_to_ask(request, grant)
-            if grant is None or origin is None:  # no robots.txt applies, or no reason can hold it
-                return
-            hold = await self._admission.admit_to_wire(request, origin, grant.terms)
-            if hold is None:
-                if self._time() < grant.end:  # the store may have answered late
-                    return
-                continue
-            if hold.until > latest:
-                raise GivenBackError(self._give_back(request))
+            ticket = ticket_of(request)
+            if not self._is_valid(request, ticket):
+                await self._ask_gate(request, ticket, latest)
+                ticket, decided_here = ticket_of(request), True
+            began = self._monotonic()
+            if not self._places.take(None):
+                await self._places.wait(None)
+                latest += self._monotonic() - began  # a place is another matter
+            origin, hold, fits = None, None, False
             try:
-                await self._waiting.wait_at_wire(origin, hold)
-            except CrawlClosingError:
-                raise GivenBackError(self._give_back(request)) from None
+                if ticket is not None:
+                    origin = self._admission.origin_to_ask(request, ticket)
+                if ticket is not None and origin is not None:
+                    hold = await self._admission.admit_to_wire(request, origin, ticket.terms)
+                # The place, or the store, may have come late.
+                fits = hold is None and (
+                    decided_here or ticket is None or self._time() < ticket.end
+                )
+            finally:
+                if not fits:
+                    self._places.leave(None)
+            if fits:
+                return
+            if hold is not None and origin is not None:
+                await self._wait(request, origin, hold, latest)
 
-    async def _decide_again(
-        self, request: Request, grant: Grant | None, latest: float
-    ) -> Request | None:
-        """Decide again; return the copy for the scheduler if that takes longer than ``latest``.
+    async def _wait(self, request: Request, origin: Origin, hold: Hold, latest: float) -> None:
+        """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
+        if hold.until > latest:
+            raise GivenBackError(self.gate.give_back(request))
+        try:
+            await self.gate.wait(origin, hold, Source.WIRE)
+        except CrawlClosingError:
+            raise GivenBackError(self.gate.give_back(request)) from None
+
+    async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
+        """Let the gate give a new ticket, else raise GivenBackError: also if it takes long.
 
         Only once, and only a request that was decided on: a subclass may exempt others, slowly.
         """
-        if grant is None or grant.returned:
-            return await self.again.decide_as_sent(request)
+        # Without a User-Agent no product tokens are sent, but those of ROBOTSTXT_USER_AGENT count.
+        has_agent = b"User-Agent" in request.headers
+        if not has_agent:
+            request.headers[b"User-Agent"] = b""
+        may_be_late = ticket is None or ticket.filtered is not None
+        seconds = math.inf if may_be_late else max(0.0, latest - self._monotonic())
         try:
-            seconds = max(0.0, latest - self._monotonic())
-            returned = await within(seconds, self.again.decide_as_sent(request))
+            returned = await self._ask_within(seconds, request)
+        finally:
+            if not has_agent:
+                del request.headers[b"User-Agent"]
+        if returned is not None:
+            raise GivenBackError(returned)
+
+    async def _ask_within(self, seconds: float, request: Request) -> Request | None:
+        """Return the answer of the gate; a copy of ``request`` for the queue if it is late."""
+        if seconds == math.inf:
+            return await self.gate.again(request)
+        latest = self._monotonic() + seconds
+        try:
+            returned = await within(seconds, self.gate.again(request))
         except TimeoutError:  # a lookup takes longer, or the next try is later
-            return self._give_back(request)
-        if returned is None and grant_of(request) is None and self._monotonic() >= latest:
-            return self._give_back(request)  # a subclass has caught the end of the time
+            return self.gate.give_back(request)
+        if returned is None and ticket_of(request) is None and self._monotonic() >= latest:
+            return self.gate.give_back(request)  # a subclass has caught the end of the time
         return returned
 
-    def _is_valid(self, request: Request, grant: Grant) -> bool:
-        if grant.url != request.url or grant.end <= self._time():
+    def _is_valid(self, request: Request, ticket: Ticket | None) -> bool:
+        if ticket is None or ticket.url != request.url or ticket.end <= self._time():
             return False
-        decider = self.again.decider
-        return grant.tokens is None or decider.is_decision_valid(request, grant.tokens)
+        return ticket.tokens is None or self.gate.decider.is_decision_valid(request, ticket.tokens)

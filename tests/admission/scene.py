@@ -4,7 +4,7 @@ from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.admission.ticket import TICKET_KEY
+from scrapy_rep.admission.ticket import TICKET_KEY, Source
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import DEFERRING, Parts
 from tests.made_up_time import MadeUpTime
@@ -32,7 +32,7 @@ class Scene(Parts):
         while (request := self.queue.pop()) is not None:
             # As the middleware does.
             self.decider.known_decision(request).mark_entry_used()
-            popped.append((origin_of(request.url), request.meta[TICKET_KEY][0]))
+            popped.append((origin_of(request.url), Source(request.meta[TICKET_KEY][4])))
         settle()
         return popped
 

@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from scrapy import Request
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.origin import origin_of
@@ -149,23 +148,6 @@ def test_lookups_that_end_at_once_begin_the_next():
     assert scene.leaves() == [A, B, C, D]
 
 
-# Requests that another scheduler was given back.
-
-
-def test_the_origin_of_a_request_that_was_put_off_is_looked_up_once():
-    scene = Scene()
-    request = Request(f"{A}/put-off")
-    for _ in range(2):
-        scene.admission.look_up_later(A, request)
-        settle()
-    assert scene.asks(A) == []
-    assert scene.network.pages == [request]
-    woken = scene.crawler.woken
-    scene.comes(A)
-    assert scene.crawler.woken > woken
-    assert scene.leaves() == [A]
-
-
 # At the close.
 
 
@@ -175,7 +157,6 @@ def test_after_the_close_nothing_is_looked_up():
     assert scene.admission.close() == 0
     scene.cache.close()
     settle()
-    scene.admission.look_up_later(D, Request(f"{D}/"))
-    settle()
+    assert scene.asks(D) == []
     assert scene.fetched == [A]
     assert scene.timers == []

@@ -10,17 +10,14 @@ from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.admission.ticket import (
-    DIRECT,
     TICKET_KEY,
-    Grant,
-    Note,
     Source,
+    Ticket,
     copy_for_scheduler,
-    grant_of,
-    read_and_restore,
-    store_again,
     store_grant,
     store_source,
+    take_ticket,
+    ticket_of,
 )
 from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl
 from tests.crawling.web import answer, robots
@@ -44,61 +41,47 @@ WAYS = st.sampled_from([lambda request: request, through_json, through_pickle])
 """From one component to the next: in memory, or on disk."""
 
 
-def read(request):
-    """Read what was noted as the middleware does."""
-    return read_and_restore(request, request.meta.pop(TICKET_KEY))
-
-
 @given(
-    st.integers(-(10**6), 10**6),
     st.booleans(),
     st.tuples(st.sampled_from(Source), WAYS),
-    st.lists(st.tuples(st.sampled_from([*Source, None]), st.sampled_from((0, 1, 1_000)), WAYS)),
+    st.lists(st.tuples(st.sampled_from([*Source, None]), WAYS)),
 )
-def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, first, returns):
-    as_it_was = {"own": [1]}, dont_filter, priority
-    request = Request(URL, meta={"own": [1]}, dont_filter=dont_filter, priority=priority)
+def test_however_often_it_goes_back_it_is_what_it_was(dont_filter, first, returns):
+    as_it_was = {"own": [1]}, dont_filter, 7
+    request = Request(URL, meta={"own": [1]}, dont_filter=dont_filter, priority=7)
     source, way = first
     store_source(request, Source.SCHEDULER)
     store_source(request, source)  # the last who hands it on
     request = way(request)
-    assert read(request) == Note(source, returned=False, put_off=False)
-    for source, less, way in returns:
-        copy = copy_for_scheduler(request, priority_cut=less)
-        assert (copy.dont_filter, copy.priority) == (True, priority - less)
+    assert take_ticket(request) == Ticket(source=source.value)
+    for source, way in returns:
+        copy = copy_for_scheduler(request)
+        assert (copy.dont_filter, copy.priority) == (True, 7)
         assert (request.meta, request.dont_filter, request.priority) == as_it_was
         request = way(copy)
         if source is not None:
             store_source(request, source)
         # Whom no scheduler hands on comes from none, wherever it came from before.
-        assert read(request) == Note(source or Source.DIRECT, returned=True, put_off=less > 0)
+        ticket = take_ticket(request)
+        assert ticket == Ticket(source=(source or Source.DIRECT).value, filtered=dont_filter)
+        if source is Source.WIRE:  # it is sent as it is
+            request.dont_filter = dont_filter
         assert (request.meta, request.dont_filter, request.priority) == as_it_was
 
 
-def test_a_request_that_is_decided_again_comes_directly():
+def test_what_was_allowed_is_read_and_is_nobody_elses():
     request = Request(URL)
-    store_again(request)
-    assert read(request) == DIRECT._replace(again=True)
-
-
-@pytest.mark.parametrize("noted", [[], ["elsewhere"], ["queue", True]])
-def test_what_nobody_noted_is_an_error_and_no_source(noted):
-    request = Request(URL, priority=3)
-    with pytest.raises((ValueError, TypeError, LookupError)):
-        read_and_restore(request, noted)
-    assert (request.priority, request.dont_filter) == (3, False)
-
-
-def test_what_was_granted_is_read_and_is_no_note():
-    request = Request(URL)
-    assert grant_of(request) is None
-    store_grant(request, URL, ("bot",), 5.0, {"delay": 2.0})
-    assert grant_of(request) == Grant(URL, ("bot",), 5.0, {"delay": 2.0})
-    assert copy_for_scheduler(request).meta[TICKET_KEY] == ["direct", False, 0]
+    assert ticket_of(request) is None
+    store_grant(request, URL, ("bot",))
+    assert ticket_of(request) == Ticket(URL, ("bot",))
+    store_source(request, Source.WIRE)
+    assert ticket_of(request) is None
     # A callback has copied the meta of a response.
-    assert read(request) == DIRECT
+    store_grant(request, URL, None)
+    assert take_ticket(request) == Ticket()
+    store_grant(request, URL, None)
     store_source(request, Source.QUEUE)
-    assert grant_of(request) is None
+    assert take_ticket(request) == Ticket(source="queue")
 
 
 # In crawls: the note is the middleware's, and nobody's behind it.
@@ -152,4 +135,4 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
     # What was granted is for the wire, which takes it off behind all others.
     granted = [meta for url, meta in pages.items() if not url.endswith("/robots.txt")]
     assert keys(granted) <= {TICKET_KEY}
-    assert not any(isinstance(meta.get(TICKET_KEY), list) for meta in granted)
+    assert not any(TICKET_KEY in meta and meta[TICKET_KEY][0] is None for meta in granted)

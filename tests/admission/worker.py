@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.admission.ticket import Grant
+from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
@@ -58,7 +58,7 @@ class Worker(Parts):
         """Return why the wire does not send ``request`` now, or None."""
         if (
             self.admission.origin_to_ask(
-                request, Grant(request.url, None, terms=self.terms(request))
+                request, Ticket(request.url, None, terms=self.terms(request))
             )
             is None
         ):

@@ -46,7 +46,7 @@ def know_ours(middleware, url, body):
     entry = Entry(Access(AllowedPages.BY_RULES, Reason.RULE, copy, now - 1, now + 1e6))
     robots = RobotsTxt.parse(body)
     tokens = middleware.decider.tokens.of_request(Request(url))
-    middleware._cache._put(origin, entry, tokens, robots)
+    middleware._parts.cache._put(origin, entry, tokens, robots)
 
 
 def know_builtin(middleware, url, body):

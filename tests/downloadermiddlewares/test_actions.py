@@ -1,4 +1,4 @@
-"""What becomes of a request: the table, and that the middleware does what it says."""
+"""What becomes of a request: a table of cases, by what is known and from where it comes."""
 
 import asyncio
 from itertools import count
@@ -16,8 +16,7 @@ from scrapy_rep import (
     RobotsTxtMiddleware,
     RobotsTxtResponseMiddleware,
 )
-from scrapy_rep.admission.ticket import Source, copy_for_scheduler, grant_of, store_source
-from scrapy_rep.downloadermiddlewares.actions import ACTIONS, Action, Situation
+from scrapy_rep.admission.ticket import Source, copy_for_scheduler, store_source, ticket_of
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.protocol.origin import origin_of
@@ -35,7 +34,6 @@ TABLE = """
     forbidden     | drop      | drop    | drop    | drop
     deferred      | give back | drop    | drop    | wait
     unknown       | wait      | wait    | wait    | wait
-    crowded       | wait      | wait    | put off | wait
     closing       | if kept   | if kept | if kept | if kept
     closing again | drop      | drop    | drop    | drop
 """
@@ -50,15 +48,7 @@ pytestmark = pytest.mark.event_loop
 
 
 def action_in(situation, source):
-    action = ACTIONS[Situation[situation.upper().replace(" ", "_")]][Source(source)]
-    return (
-        "if kept" if action is Action.GIVE_BACK_IF_KEPT else action.name.lower().replace("_", " ")
-    )
-
-
-def test_the_table_is_as_it_was_decided_on():
-    assert [(*where, action_in(*where)) for *where, _ in CELLS] == CELLS
-    assert len(CELLS) == sum(map(len, ACTIONS.values())) == len(Situation) * len(Source)
+    return next(action for *where, action in CELLS if where == [situation, source])
 
 
 # The middleware in every situation, with all the parts of a crawl; nothing is fetched.
@@ -140,9 +130,8 @@ class Scene:
 
     def is_in(self, situation):
         """Bring it about; return whether the request was given back before."""
-        if situation in {"unknown", "crowded"}:
+        if situation == "unknown":
             self.finds("allowed")
-            self.parts.waiting_requests.waiting = int(situation == "crowded")
         elif situation.startswith("closing"):
             self.parts._close()
         elif situation == "held":
@@ -180,12 +169,12 @@ class Scene:
             return "drop"
         returned = task.result()
         if returned is None:
-            assert grant_of(request) is not None
+            assert ticket_of(request) is not None
             return "pass"
         # What goes back is a request of its own: what was noted of it is nobody else's.
         assert returned is not request
-        assert returned.dont_filter
-        return "give back" if returned.priority == PRIORITY else "put off"
+        assert (returned.dont_filter, returned.priority) == (True, PRIORITY)
+        return "give back"
 
     @property
     def waited(self):
@@ -218,7 +207,7 @@ def test_the_middleware_does_what_the_cell_says(situation, source, action, keeps
     returned = scene.is_in(situation)
     done, task = scene.process(scene.request(source, returned=returned))
     expected = {"if kept": "give back" if keeps else "drop"}.get(action, action)
-    if situation in {"unknown", "crowded"} and action == "wait":
+    if situation == "unknown":
         assert scene.waited == 1
         expected = "pass"  # when it is known
     assert done == expected
@@ -230,7 +219,7 @@ def test_a_dry_run_drops_nothing(situation, source, action):
     scene = Scene(keeps=False, REP_DRY_RUN=True)
     returned = scene.is_in(situation)
     done, task = scene.process(scene.request(source, returned=returned))
-    assert done == ("put off" if action == "put off" else "pass")
+    assert done == "pass"
     scene.ends(task)
 
 
@@ -252,7 +241,6 @@ def test_after_an_error_a_request_is_dropped_unless_in_a_dry_run(source, dry_run
     ("situation", "source", "ends"),
     [
         ("deferred", "queue", "wait"),
-        ("crowded", "scheduler", "pass"),
         ("closing", "queue", "drop"),
         ("closing", "scheduler", "drop"),
     ],
@@ -262,7 +250,7 @@ def test_what_comes_back_past_the_scheduler_does_not_go_round_and_round(situatio
     scene = Scene()
     scene.is_in(situation)
     done, task = scene.process(scene.request(source))
-    assert done in {"give back", "put off"}
+    assert done == "give back"
     done, task = scene.process(task.result())
     assert done == ends
     scene.ends(task)
@@ -282,9 +270,9 @@ def test_who_has_waited_goes_by_the_table(source, found, situation):
     scene.finds(found)
     done, task = scene.process(scene.request(source))
     assert done == action_in(situation, source)
-    assert scene.waited == 1 + (done == "wait")
+    assert scene.waited == 1
     scene.ends(task)
-    assert scene.parts.waiting_requests.waiting == 0
+    assert scene.parts.gate.waiting == 0
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -300,12 +288,22 @@ def test_who_waits_for_a_delay_when_the_crawl_closes_goes_by_the_table(source, r
     settle()
     assert scene.outcome(request, task) == ("give back" if keeps else "drop")
     assert keeps or task.exception().verdict.reason is Reason.CLOSING
-    assert scene.parts.waiting_requests.waiting == 0
+    assert scene.parts.gate.waiting == 0
 
 
-def test_what_waits_for_a_delay_when_no_more_may_wait_is_put_off():
-    scene = Scene()
+@pytest.mark.parametrize(("source", "counts"), [("scheduler", [0, 1]), ("direct", [0, 0])])
+def test_another_scheduler_has_as_many_wait_beside_its_places_as_it_has_places(source, counts):
+    """Further ones take its places, as with the built-in: else all its requests would wait here."""
+    scene = Scene()  # CONCURRENT_REQUESTS is 1
+    scene.crawler.engine.downloader = downloader = SimpleNamespace(total_concurrency=1)
     scene.has_sent()
-    waiting = [scene.process(scene.request("scheduler")) for _ in range(2)]
-    assert [done for done, _ in waiting] == ["wait", "put off"]
-    scene.ends(waiting[0][1])
+    waiting, taken = [], []
+    for number in range(1, 3):
+        done, task = scene.process(scene.request(source))
+        assert done == "wait"
+        waiting.append(task)
+        taken.append(number - (downloader.total_concurrency - 1))
+    assert taken == counts
+    for task in waiting:
+        scene.ends(task)
+    assert downloader.total_concurrency == 1

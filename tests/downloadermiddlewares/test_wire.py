@@ -1,41 +1,50 @@
 """What waits at the wire, in made-up time; on the network: tests/wire."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
-from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
+from scrapy_rep.admission.ticket import TICKET_KEY, Ticket, store_grant
+from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.protocol.origin import origin_of
 from tests.admission.worker import Worker, page
 from tests.waiting import settle
 
 pytestmark = pytest.mark.event_loop
 
 
+def gate_of(worker, process_request):
+    """Return the gate of ``worker``, whose scheduler keeps what is given back."""
+    drops = SimpleNamespace(announcer=None)
+    more = {"dry_run": None, "stores_requests": True}
+    clock = worker.time.clock
+    return Gate(worker.crawler, worker.admission, drops, clock, process_request, **more)
+
+
 class Scene:
     """The wire of a worker whose site has a delay of one second."""
 
-    def __init__(self, returned=None):
-        self.worker = worker = Worker()
+    def __init__(self, returned=None, places=16):
+        self.worker = worker = Worker(CONCURRENT_REQUESTS=places)
         worker.knows_delay(delay=1)
         self.sent = []
         self.returned = returned
-        self.waits = WaitingRequests(
-            worker.crawler, worker.decider, worker.admission, worker.time.clock
-        )
-        again = DecideAgain(worker.crawler, worker.decider, self.decide_again)
-        self.wire = Wire(
-            worker.admission, self.waits, again, lambda request: request, worker.time.clock
-        )
+        self.gate = gate_of(worker, self.decide_again)
+        self.wire = Wire(worker.crawler, worker.admission, self.gate, worker.time.clock)
 
     async def decide_again(self, request):
         if self.returned is None:
-            store_grant(request, request.url, None, self.worker.time.wall + 60, {"delay": 1.0})
+            self.allow(request, 60)
         return self.returned
+
+    def allow(self, request, seconds):
+        ticket = Ticket(request.url, None, self.worker.time.wall + seconds, {"delay": 1.0})
+        request.meta[TICKET_KEY] = tuple(ticket)
 
     async def handler(self, request):
         self.sent.append((request, self.worker.time.now))
@@ -43,7 +52,7 @@ class Scene:
 
     def downloads(self, request, seconds=60.0):
         """Download a request whose decision is valid for ``seconds``."""
-        store_grant(request, request.url, None, self.worker.time.wall + seconds, {"delay": 1.0})
+        self.allow(request, seconds)
         task = asyncio.ensure_future(self.wire.download(request, self.handler))
         settle()
         return task
@@ -68,10 +77,10 @@ def test_what_waits_when_the_crawl_closes_is_given_back():
     scene = Scene()
     scene.downloads(page(1))
     task = scene.downloads(request := page(2))
-    scene.waits.close()
+    scene.gate.close()
     settle()
     assert isinstance(task.exception(), GivenBackError)
-    assert task.exception().request is request
+    assert task.exception().request.url == request.url
     assert len(scene.sent) == 1
 
 
@@ -83,7 +92,7 @@ def test_what_has_to_wait_long_is_given_back():
     assert scene.worker.sends(page(2)) is None
     request = page(3)
     task = scene.downloads(request)
-    assert task.exception().request is request
+    assert task.exception().request.url == request.url
     assert len(scene.sent) == 1
 
 
@@ -93,7 +102,58 @@ def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     async def undecided(request):
         del request.meta[TICKET_KEY]
 
-    scene.wire.again._process_request = undecided
+    scene.gate._process_request = undecided
     request = page(1)
     scene.downloads(request, seconds=0)
     assert scene.sent == [(request, 0.0)]
+
+
+class Slow(Scene):
+    """A wire with two places, whose handler ends when the test says so."""
+
+    def __init__(self):
+        super().__init__(places=2)
+        self.ends = []
+
+    async def handler(self, request):
+        self.sent.append(request)
+        self.ends.append(end := asyncio.get_running_loop().create_future())
+        await end
+        return Response(request.url)
+
+    def allowed(self, n):
+        request = Request(f"http://other-{n}.example/")
+        store_grant(request, request.url, None)
+        task = asyncio.ensure_future(self.wire.download(request, self.handler))
+        settle()
+        return task
+
+
+def test_as_many_pages_are_on_the_wire_as_there_are_places():
+    scene = Slow()
+    tasks = [scene.allowed(n) for n in range(5)]
+    assert len(scene.sent) == 2
+    tasks[3].cancel()
+    settle()
+    for left in (3, 4, 4):
+        scene.ends[len(scene.sent) - 2].set_result(None)
+        settle()
+        assert len(scene.sent) == left
+    assert [origin_of(request.url).host for request in scene.sent] == [
+        f"other-{n}.example" for n in (0, 1, 2, 4)
+    ]
+    scene.ends[3].set_exception(OSError())
+    settle()
+    assert scene.allowed(6).done() is False
+    assert len(scene.sent) == 5
+
+
+def test_a_robots_txt_takes_no_place():
+    scene = Slow()
+    for n in range(3):
+        scene.allowed(n)
+    request = Request("http://other.example/robots.txt", meta={TRANSFER_KEY: None})
+    task = asyncio.ensure_future(scene.wire.download(request, scene.handler))
+    settle()
+    assert scene.sent[-1] is request
+    assert not task.done()

@@ -22,7 +22,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission import hosts
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, read_and_restore
+from scrapy_rep.admission.ticket import Source, copy_for_scheduler, take_ticket
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import lanes_on_disk
@@ -202,11 +202,11 @@ class Model:
         del self.waiting[request.url]
         self.crawler.downloader.begin(request)
         self.active.append(request)
-        note = read_and_restore(request, request.meta.pop(TICKET_KEY))
+        ticket = take_ticket(request)
         decision = self.parts.decider.known_decision(request)
         is_dropped = self.admission.hosts.is_dropping(host_of(request))
         if (
-            note.source is Source.OVERDUE
+            ticket.source == Source.OVERDUE
             or is_dropped
             or not getattr(decision.verdict, "allowed", True)
         ):

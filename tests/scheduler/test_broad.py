@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import pytest
 from scrapy import Request, signals
@@ -11,7 +11,6 @@ from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import (
     SCRAPYS_QUEUE,
     Downloads,
@@ -401,49 +400,11 @@ class PriorityScheduler(FifoScheduler):
         return stored
 
 
-@pytest.mark.parametrize("scheduler", [FifoScheduler, PriorityScheduler])
-async def test_under_another_scheduler_half_of_the_places_stay_free(web, scheduler):
-    hanging = [web.site(HANGS) for _ in range(4)]
-    healthy = web.site(robots(RULES))
-    numbers = iter(range(1, 40))
-    at_end = {}
-
-    def then(response):
-        return [Request(healthy.url(f"/{n}")) for n in islice(numbers, 2)]
-
-    async def meanwhile(crawler):
-        await until(lambda: len(healthy.targets) == 40)
-        await until(lambda: len(crawler.spider.crawl.responses) == 40)
-        at_end["priorities"] = {r.request.priority for r in crawler.spider.crawl.responses}
-        before = stat(crawler, "popped")
-        # As long as a request pauses at least before it is given back.
-        for _ in range(20):
-            await sleep(0.05)
-        at_end["idle pops"] = stat(crawler, "popped") - before
-        close(crawler)
-
-    result = await crawl(
-        *(site.url(f"/{n}") for n in range(10) for site in hanging),
-        healthy.url("/0"),
-        settings={"SCHEDULER": scheduler, "CONCURRENT_REQUESTS": 8},
-        then=then,
-        meanwhile=meanwhile,
-    )
-    assert sorted(result.fetched) == sorted(healthy.url(f"/{n}") for n in range(40))
-    assert at_end["priorities"] == {0}
-    # The rest goes to and fro, but not as fast as it can: each place once in a pause.
-    assert at_end["idle pops"] <= 8 * 21
-    assert result.stats["robotstxt/put_off"] > 30
-    assert all(site.targets == [] for site in hanging)
-    assert result.crawler.engine.downloader.total_concurrency == 8
-    assert NO_LONGER not in result.stats
-
-
 async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
     late = web.site(held(robots(RULES)))
     paths = [f"/{n}" for n in range(12)]
-    # All that finds no place, and some again.
-    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/put_off") > len(paths), late)
+    # As many as there are places wait beside these, and as many in them: as with the built-in.
+    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") == 4, late)
     result = await crawl(
         *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
         settings={"SCHEDULER": PriorityScheduler, "CONCURRENT_REQUESTS": 2},
@@ -458,7 +419,7 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
         assert not [key for key in response.meta if key.startswith("_robotstxt")]
 
 
-async def test_under_another_scheduler_requests_of_download_async_are_never_put_off(web):
+async def test_under_another_scheduler_requests_of_download_async_all_wait(web):
     late, front = web.site(held(robots(RULES))), web.site(robots(RULES))
     # The front page waited, too.
     at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") >= 1 + 9, late)
@@ -470,7 +431,6 @@ async def test_under_another_scheduler_requests_of_download_async_are_never_put_
         meanwhile=at_last,
     )
     assert [answer.status for answer in result.ends] == [200] * 9
-    assert "robotstxt/put_off" not in result.stats
     assert result.stats["popped"] == 1
 
 
@@ -522,7 +482,7 @@ async def test_a_time_limit_that_is_none_closes_no_site(web, limit, of_spider):
     assert site.url("/2") in result.fetched
 
 
-async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tmp_path):
+async def test_what_waits_for_its_turn_under_another_queue_is_kept_at_a_stop(web, tmp_path):
     site = web.site(held(robots("User-agent: *\nCrawl-delay: 0.3\n")))
     paths = [f"/{n}" for n in range(12)]
     settings = {
@@ -533,9 +493,8 @@ async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tm
     }
 
     async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/put_off") > 2 * len(paths))
+        await until(lambda: stat(crawler, "robotstxt/waited") == 8)
         site.release()
-        # Those that go now have been put off.
         await until(lambda: len(site.targets) > 5)
         close(crawler)
 

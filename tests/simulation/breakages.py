@@ -11,7 +11,7 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.joined_lookups import JoinedLookups
-from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
+from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.protocol.fetch_policy import Access, AllowedPages, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import sqlite
@@ -25,7 +25,7 @@ known, access, land, claim = (
     JoinedLookups._pass_result,
     MemoryStore.claim,
 )
-come, pause_after = WaitingRequests._wake, Hosts._pause_after
+come, pause_after = Gate._wake, Hosts._pause_after
 sent, ended = Hosts.sent, Hosts.ended
 hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
 
@@ -152,7 +152,7 @@ BREAKAGES_OF_TURNS = {
     **{
         broken.__name__.replace("_", " "): (owner, name, broken)
         for owner, name, broken in [
-            (WaitingRequests, "_wake", one_of_those_who_wait_is_woken),
+            (Gate, "_wake", one_of_those_who_wait_is_woken),
             (Hosts, "ended", the_delay_counts_from_the_send),
             (Hosts, "sent", a_claim_takes_no_time),
             (Hosts, "sent", each_is_a_probe),

@@ -17,17 +17,16 @@ from pathlib import Path
 from random import seed as seed_global
 from types import SimpleNamespace
 
-from scrapy.exceptions import DownloadTimeoutError
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Request, Response
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.ticket import store_grant
+from scrapy_rep.admission.ticket import TICKET_KEY, Ticket
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
-from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
+from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.fetch_policy import Policy
@@ -203,9 +202,10 @@ class Worker:
             )
             record = policy.record_after(None, origin, Available(body, evidence), jitter=0.0)
             cache.put_record(origin, record, self.decider.tokens.default())
-        self.waits = WaitingRequests(crawler, self.decider, self.admission, clock)
-        again = DecideAgain(crawler, self.decider, self.decide_again)
-        self.wire = Wire(self.admission, self.waits, again, lambda request: request, clock)
+        drops = SimpleNamespace(announcer=SimpleNamespace(send_verdict=lambda *_: None))
+        more = {"dry_run": None, "stores_requests": True}
+        self.gate = Gate(crawler, self.admission, drops, clock, self.decide_again, **more)
+        self.wire = Wire(crawler, self.admission, self.gate, clock)
 
     def time(self):
         return self.world.loop.now + self.world.ahead
@@ -229,23 +229,27 @@ class Worker:
 
     async def decide_again(self, request):
         # The rules are known for the tokens of the crawl.
-        self.grant(request, self.decider.known_decision(Request(request.url)))
+        ticket = Ticket(*request.meta[TICKET_KEY])
+        decision, terms = self.decided(request)
+        self.gate.let_pass(request, decision, ticket, terms)
 
-    def grant(self, request, decision):
-        end = self.time() + self.world.random.choice((1.0, 60.0, 1e9))
-        store_grant(request, request.url, None, end, self.admission.terms(decision))
+    def decided(self, request):
+        decision = self.decider.known_decision(Request(request.url))
+        return decision, self.admission.terms(decision)
 
     async def send(self, origin):
         """Send a request as a crawl does: as often as it is given back."""
         request = Request(f"{origin}/page")
         while True:
-            decision = self.decider.known_decision(request)
-            if not self.waits.admit(request, decision):
-                decision = await self.waits.wait_for_admission(request, decision, direct=True)
-            if self.admission.hosts.is_dropping(origin.host):
+            decision, _ = self.decided(request)
+            try:
+                await self.gate.ask(request, decision, Ticket())
+            except IgnoreRequest:
                 self.world.faults["dropped"] += 1
                 return
-            self.grant(request, decision)
+            ends = self.time() + self.world.random.choice((1.0, 60.0, 1e9))
+            ticket = Ticket(*request.meta[TICKET_KEY])._replace(end=ends, tokens=None)
+            request.meta[TICKET_KEY] = tuple(ticket)
             await asyncio.sleep(self.world.random.choice((0.0, 0.0, 0.01, 0.5, 3.0)))
             with suppress(GivenBackError, DownloadTimeoutError):
                 await self.wire.download(request, self.download)

@@ -1,0 +1,363 @@
+"""The gate: whether a request may be sent now.
+
+It is called twice: by the middleware, when a request leaves the queue, and by the wire, if the
+ticket of the request does not fit what is sent. It has five answers:
+
+1. disallowed: the request is dropped;
+2. not known: it waits for the lookup, and is asked about again;
+3. allowed, and nothing holds it: it gets a ticket;
+4. held, and no queue of ours could hold it: it waits here;
+5. else: it goes back to the queue.
+
+What waits here doesn't count for CONCURRENT_REQUESTS. The wire lets it pass when a place is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from inspect import signature
+from typing import Any, Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.defer import ensure_awaitable
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import signals, stats
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.ticket import (
+    TICKET_KEY,
+    Source,
+    Ticket,
+    copy_for_scheduler,
+    store_grant,
+    store_source,
+    ticket_of,
+)
+from scrapy_rep.admission.waiting import Waiting
+from scrapy_rep.decision.decider import Decider, Decision
+from scrapy_rep.decision.usage import Judgement, store_judgement
+from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
+from scrapy_rep.downloadermiddlewares.places import Places
+from scrapy_rep.drops import Drops
+from scrapy_rep.exceptions import (
+    CrawlClosingError,
+    RobotsTxtDisallowed,
+    RobotsUsageDisallowed,
+    dns_error_of,
+)
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.download_settings import concurrent_requests
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import origin_of_request
+from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
+from scrapy_rep.utils.text import printable_request
+
+CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+"""The verdict on a request of an unknown origin while the crawl closes."""
+_ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
+_LIFE: Final = 1.0
+"""Seconds for which the first decision by an entry is valid at least, and one at the wire."""
+_QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
+"""Who has asked the admission already, as long as the crawl uses a queue of ours."""
+_DEFERRED_FROM: Final = (Source.QUEUE, Source.WIRE)
+"""From where a request goes back to the queue if it is to wait for the next try."""
+
+
+class Gate:
+    """Decides on requests, and lets them wait. After ``close``, nothing waits any more."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        admission: Admission,
+        drops: Drops,
+        clock: Clock,
+        process_request: Callable[..., Any],
+        *,
+        dry_run: DryRun | None,
+        stores_requests: bool,
+    ) -> None:
+        """``process_request`` is that of RobotsTxtMiddleware, or of the user's subclass of it.
+
+        ``stores_requests`` is whether a scheduler keeps the requests that are left at the end.
+        """
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self.decider: Decider = admission.decider
+        self._admission = admission
+        self._drops = drops
+        self._announcer = drops.announcer
+        self._time = clock.time
+        self._process_request = process_request
+        self._dry_run = dry_run
+        self._stores_requests = stores_requests
+        self._takes_spider = "spider" in signature(process_request).parameters
+        self._most = concurrent_requests(crawler.settings)
+        self._waiting: Waiting[Promise[None]] = Waiting(clock, self._wake)
+        self._turns: Places[Origin] = Places(1)
+        """The request of each origin that asks the admission."""
+        self._closing = False
+        self.waiting: int = 0
+        """How many requests of another scheduler wait, and don't count for CONCURRENT_REQUESTS."""
+        admission.listen_for_hold_change(self._waiting.hold_changed)
+
+    async def ask(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
+        """Return None when ``request`` may be sent, or its copy for the queue; else raise."""
+        was_closing = self._admission.is_closing
+        try:
+            return await self._answer(request, decision, ticket)
+        except CrawlClosingError:
+            if self._dry_run is not None:  # which drops nothing
+                store_grant(request, request.url, None)
+                return None
+            # Given back while the crawl closes, it comes again at once: not a second time.
+            if was_closing and ticket.filtered is not None:
+                raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
+            return self.give_back(request, closing=True)
+        except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception
+            raise
+        except Exception as error:  # noqa: BLE001 - logged by the next call
+            self.drop_after_error(request, error)
+            return None
+
+    async def _answer(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
+        """Give one of the five answers. Raises CrawlClosingError if it waits when the crawl closes.
+
+        One request of an origin asks the admission at a time: those behind it would ask in vain.
+        """
+        source, origin = Source(ticket.source), decision.origin
+        decision = await self._decide(request, decision, source)
+        if origin is None or not self._may_be_held(decision, source):
+            return self._finish(request, decision, ticket, source)
+        if not self._turns.take(origin):
+            await self._wait_for_turn(origin, source)
+        try:
+            decision = await self._decide_anew(request, decision, source)
+            while self._may_be_held(decision, source):
+                hold = self._admission.admit(origin, lambda: request, decision.entry)
+                if hold is None:
+                    break
+                await self.wait(origin, hold, source)
+                decision = await self._decide_anew(request, decision, source)
+            return self._finish(request, decision, ticket, source)
+        finally:
+            self._turns.leave(origin)
+
+    async def _decide(self, request: Request, decision: Decision, source: Source) -> Decision:
+        """Return the decision with a verdict, after lookups.
+
+        A direct request waits once for the next try of an unreachable robots.txt.
+        """
+        has_tried = False
+        while True:
+            while decision.verdict is None:
+                decision = await self._look_up(request, decision, source)
+            origin, entry = decision.origin, decision.entry
+            if has_tried or source is not Source.DIRECT or origin is None or entry is None:
+                return decision
+            if not self._is_deferred(request, decision, source):
+                return decision
+            has_tried, deferral = True, self._admission.deferral
+            await self.wait(origin, Hold(deferral, deferral.next_try(entry)), source)
+            decision = decision._replace(verdict=None)
+
+    async def _decide_anew(self, request: Request, decision: Decision, source: Source) -> Decision:
+        """Return the newest decision after a wait: robots.txt may have expired meanwhile."""
+        decision = self.decider.known_decision(request) or decision
+        return await self._decide(request, decision, source)
+
+    def _may_be_held(self, decision: Decision, source: Source) -> bool:
+        """Return whether the admission is asked here: else a queue did, or the wire will."""
+        verdict, entry, origin = decision.verdict, decision.entry, decision.origin
+        if self._dry_run is not None or source is Source.WIRE:
+            return False
+        if source in _QUEUES and self._admission.queues:
+            return False
+        if verdict is None or not verdict.allowed or entry is None or origin is None:
+            return False
+        return not self._admission.hosts.is_dropping(origin.host)
+
+    def _finish(
+        self, request: Request, decision: Decision, ticket: Ticket, source: Source
+    ) -> Request | None:
+        """Let ``request`` pass, return its copy for the queue, or raise what drops it."""
+        verdict, origin = decision.verdict, decision.origin
+        if self._dry_run is not None:
+            # The decision on a URL without origin is valid for all product tokens: None.
+            store_grant(request, request.url, decision.tokens if origin else None)
+            self._dry_run.report(request, decision, source)
+            return None
+        if verdict is None or not verdict.allowed:
+            if source in _DEFERRED_FROM and self._is_deferred(request, decision, source):
+                return self.give_back(request)
+            raise self._drop_disallowed(request, decision, source)
+        if origin is not None and self._admission.hosts.is_dropping(origin.host):
+            stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+            raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
+        self.let_pass(request, decision, ticket, self._admission.terms(decision))
+        return None
+
+    def _is_deferred(self, request: Request, decision: Decision, source: Source) -> bool:
+        """Return whether ``request`` is to wait for the next try of an unreachable robots.txt."""
+        verdict = decision.verdict
+        if verdict is None or verdict.reason is not Reason.UNREACHABLE:
+            return False
+        asker = Source.DIRECT if source is Source.WIRE else source
+        return self._admission.deferral.is_deferred(asker, request, decision.entry)
+
+    async def again(self, request: Request) -> Request | None:
+        """Ask about ``request`` a second time, as it will be sent: with the user's subclass.
+
+        What a subclass lets pass without a decision has no ticket and no verdict then.
+        """
+        store_source(request, Source.WIRE)
+        spider = {"spider": self._crawler.spider} if self._takes_spider else {}
+        returned: Request | None = await ensure_awaitable(self._process_request(request, **spider))
+        if ticket_of(request) is None:
+            request.meta.pop(TICKET_KEY, None)
+            request.meta.pop(signals.META_KEY, None)
+        return returned
+
+    def let_pass(
+        self, request: Request, decision: Decision, ticket: Ticket, terms: Any = None
+    ) -> None:
+        """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
+        entry, end = decision.entry, math.inf
+        if entry is not None:
+            end = entry.end
+            if entry.unused or ticket.source == Source.WIRE:
+                # It may have expired, and decides on its first page all the same.
+                end = max(end, self._time() + _LIFE)
+                entry.mark_used()
+        # A plain tuple, in less time.
+        request.meta[TICKET_KEY] = (
+            request.url, decision.tokens, end, terms, ticket.source, ticket.filtered
+        )  # fmt: skip
+        if decision.verdict is not None:
+            self._announcer.send_verdict(request, decision.verdict, decision.origin, decision)
+        if decision.judgement is not None:
+            store_judgement(request, decision.judgement)
+
+    # Back to the queue, and dropped.
+
+    def give_back(self, request: Request, *, closing: bool = False) -> Request:
+        """Return a copy for the scheduler; if the crawl closes and none stores it, drop it."""
+        if (closing or self._admission.is_closing) and not self._stores_requests:
+            raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
+        stats.count(self._crawler, stats.RETURNED)
+        return copy_for_scheduler(request)
+
+    def drop(
+        self, request: Request, verdict: Verdict, judgement: Judgement | None = None
+    ) -> RobotsTxtDisallowed:
+        """Log and count the drop, and ``judgement``; return the exception to raise."""
+        self._drops.report(request, verdict, judgement=judgement)
+        if judgement is None:
+            return RobotsTxtDisallowed(verdict)
+        self.decider.usage_judge.report(request, judgement)
+        return RobotsUsageDisallowed(verdict, judgement.usage, judgement.results)
+
+    def _drop_disallowed(
+        self, request: Request, decision: Decision, source: Source
+    ) -> RobotsTxtDisallowed:
+        verdict: Any = decision.verdict
+        decision.mark_entry_used()
+        if decision.origin is not None:
+            self._announcer.send_verdict(request, verdict, decision.origin, decision)
+        if verdict.reason is Reason.UNREACHABLE and source is Source.OVERDUE:
+            stats.count(self._crawler, stats.DEFERRED_DROPPED)
+        error = self.drop(request, verdict.with_origin(decision.origin), decision.judgement)
+        error.__cause__ = dns_error_of(verdict, decision.origin)
+        return error
+
+    def drop_after_error(self, request: Request, error: Exception) -> None:
+        """Log and count an error; raise what drops ``request``, or let it pass in a dry run."""
+        is_dropped = self._dry_run is None
+        self._logger.error(
+            "Error while obeying robots.txt, the request is %s: %s",
+            "dropped" if is_dropped else "sent, as this is a dry run",
+            printable_request(request),
+            exc_info=error,
+        )
+        stats.count(self._crawler, stats.ERROR_COUNT)
+        if is_dropped:
+            raise self.drop(request, _ERROR) from error
+        store_grant(request, request.url, None)
+
+    # Waiting.
+
+    async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
+        """Wait for the lookup, which begins after a pause of the host, as for the queue."""
+        on_wire = source is Source.WIRE
+        if self._admission.is_closing:
+            raise CrawlClosingError
+        stats.count(self._crawler, stats.WAITED)
+        origin: Any = decision.origin
+        while not on_wire and (hold := self._admission.pause_of(origin, request)) is not None:
+            await self.wait(origin, hold, source)
+        with self._uncounted(source):
+            decision = await self.decider.decision(request, decision)
+        verdict, entry, now = decision.verdict, decision.entry, self._time()
+        is_new = on_wire and entry is not None and now - entry.start < _LIFE
+        if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
+            # It has expired, and decided on another page that waited for the same lookup.
+            return decision._replace(verdict=None, entry=None)
+        return decision
+
+    async def wait(self, origin: Origin, hold: Hold, source: Source) -> None:
+        """Wait until ``hold`` may have changed. Raises CrawlClosingError if the crawl closes."""
+        if self._closing:
+            raise CrawlClosingError
+        waiter: Promise[None] = Promise()
+        self._waiting.add(waiter, origin, hold)
+        try:
+            with self._uncounted(source):
+                await waiter
+        finally:
+            self._waiting.discard(waiter)
+
+    async def _wait_for_turn(self, origin: Origin, source: Source) -> None:
+        """Return when it is this request of ``origin`` that asks. Raises CrawlClosingError."""
+        if self._closing:
+            raise CrawlClosingError
+        with self._uncounted(source):
+            await self._turns.wait(origin)
+
+    @contextmanager
+    def _uncounted(self, source: Source) -> Iterator[None]:
+        """Let another request be in progress in the ``with`` block.
+
+        Not so for a scheduler that would send all its requests here: for it, as many as
+        CONCURRENT_REQUESTS wait and don't count; further ones count, as with Scrapy's built-in.
+        """
+        is_scheduled = source is Source.SCHEDULER
+        if is_scheduled and self.waiting >= self._most:
+            yield
+            return
+        self.waiting += is_scheduled
+        try:
+            with raised_concurrency(self._crawler):
+                wake_engine(self._crawler)  # which may have seen the limit before it was raised
+                yield
+        finally:
+            self.waiting -= is_scheduled
+
+    def close(self) -> None:
+        """End all waits with CrawlClosingError."""
+        self._closing = True
+        self._turns.close(CrawlClosingError)
+        for waiter in self._waiting.close():
+            waiter.set_exception(CrawlClosingError())
+
+    @staticmethod
+    def _wake(waiters: list[Promise[None]]) -> None:
+        for waiter in waiters:
+            waiter.set_result(None)
