@@ -117,16 +117,6 @@ def test_the_pages_have_what_was_found():
     assert results.readme(found) == results.README.read_text(encoding="utf-8")
 
 
-def test_the_version_is_in_the_table_of_changes():
-    changes = (results.HERE / "CHANGES.md").read_text(encoding="utf-8")
-    assert f"\n## {results.VERSION}\n" in changes
-
-
-def test_the_licence_is_that_of_the_project():
-    licence = results.README.with_name("LICENSE").read_bytes()
-    assert (results.HERE / "LICENSE").read_bytes() == licence
-
-
 def test_what_changed_is_told():
     story = {"story": "hangs", "kind": "robots.txt"}
     before = {"stories": [story], "crawlers": [{"name": "a", "version": "1", "faults": [""]}]}

@@ -1,6 +1,5 @@
 """Figures, tables and numbers of the docs are of the same runs, and show nothing of who ran them."""
 
-import json
 import re
 from xml.etree import ElementTree as ET
 
@@ -102,12 +101,3 @@ def test_an_image_has_its_colours_for_dark_mode(path):
     drawn = path.read_text()
     assert "@media (prefers-color-scheme: dark)" in drawn
     assert not re.search(r'(fill|stroke|style)="[^"]*#[0-9a-f]{3}', drawn)
-
-
-def test_what_was_measured_is_written_with_its_command(tmp_path, monkeypatch):
-    path = tmp_path / "run.json"
-    monkeypatch.setattr("sys.argv", ["broad.py", "pop", "--slots", "10", "--json", str(path)])
-    results.write(path, "tests.benchmarks.broad", [{"slots": 10, "ours": 1.23456}])
-    run = json.loads(path.read_text())
-    assert run["rows"] == [{"slots": 10, "ours": 1.235}]
-    assert run["command"] == "python -m tests.benchmarks.broad pop --slots 10"

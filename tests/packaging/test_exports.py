@@ -12,7 +12,6 @@ from tests.docs.blocks import PAGES
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = ("scrapy_rep", "scrapy_rep.signals", "scrapy_rep.protocol")
-ROOT_MODULES_AT_MOST = 12
 NAMED = re.compile(r"\bscrapy_rep(?:\.\w+)*")
 
 
@@ -57,11 +56,6 @@ def test_what_the_root_exports_tests_import_from_there():
                 names = {alias.name for alias in node.names} & set(scrapy_rep.__all__)
                 wrong += [f"{path.name}: {name}" for name in names]
     assert wrong == []
-
-
-def test_the_root_has_few_modules():
-    listed = [path for path in Path(scrapy_rep.__file__).parent.iterdir() if path.suffix == ".py"]
-    assert len(listed) <= ROOT_MODULES_AT_MOST
 
 
 def test_every_room_says_what_it_is_for():
