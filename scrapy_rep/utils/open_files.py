@@ -6,6 +6,7 @@ from typing import Any, Final
 
 _NO_FILE: Final = {errno.EMFILE, errno.ENFILE}
 _LACKS: Final = _NO_FILE | {errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
+_DNS_ERRORS: Final = {"CannotResolveHostError", "DNSLookupError", "UnknownHostError", "gaierror"}
 _MAX_DEPTH: Final = 10
 
 
@@ -15,10 +16,15 @@ def lacks_resources(error: BaseException) -> bool:
 
 
 def lacks_files(error: BaseException) -> bool:
-    """Return whether ``error`` is, or may be, that this process can't open another file."""
+    """Return whether ``error`` is that this process couldn't open a file, for a connection or DNS.
+
+    Nothing was sent then.
+    """
     if _numbers_in(error) & _NO_FILE:
         return True
-    # Some errors have no number: a resolver that can't open a file finds no host.
+    # A resolver that can't open a file finds no host, and its error has no number.
+    if not any(type(each).__name__ in _DNS_ERRORS for each in causes_of(error)):
+        return False
     try:
         socket.socket().close()
     except OSError:

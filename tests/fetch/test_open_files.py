@@ -1,11 +1,12 @@
 """A crawl of more sites than this machine may have open files."""
 
+import asyncio
 import socket
 
 import pytest
 import scrapy
 
-from tests.crawling.crawl import ListSpider
+from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import robots
 
@@ -43,3 +44,22 @@ def test_idle_connections_give_way_to_new_ones(web, tmp_path, mode, settings):
     result = CrawlProcess(mode, urls, spider=spider, **settings).result()
     assert sorted(result["fetched"]) == sorted(urls)
     assert "retry/count" not in result["stats"]
+
+
+async def test_a_request_that_was_sent_is_not_sent_again_for_want_of_files(web):
+    site = web.site(robots(""), paths={"/form": [[["reset"]]]})
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    restored = resource.RLIMIT_NOFILE, before
+
+    def then(response):
+        # The connection of the page is used again, and no other can be opened.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+        asyncio.get_running_loop().call_later(0.3, resource.setrlimit, *restored)
+        return [scrapy.Request(site.url("/form"), method="POST", meta={"dont_retry": True})]
+
+    try:
+        result = await crawl(site.url("/page"), then=then)
+    finally:
+        resource.setrlimit(*restored)
+    assert [failure.request.url for failure in result.failures] == [site.url("/form")]
+    assert site.targets == ["/page", "/form"]
