@@ -49,6 +49,8 @@ class Ticket(NamedTuple):
     """The ``dont_filter`` of the request before it was given back; None if it never was."""
 
 
+DIRECT: Final = Ticket()
+"""The ticket of a request that has none."""
 _UNDECIDED: Final = {source.value: Ticket(source=source.value) for source in Source}
 
 
@@ -65,7 +67,7 @@ def take_ticket(request: Request) -> Ticket:
     """
     found = request.meta.pop(TICKET_KEY, None)
     if not found or found[0] is not None:
-        return _UNDECIDED[Source.DIRECT.value]
+        return DIRECT
     if found[5] is None:
         return _UNDECIDED[found[4]]
     ticket = Ticket(*found)

@@ -65,6 +65,7 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
+_WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""
 _DEFERRED_FROM: Final = (Source.QUEUE, Source.WIRE)
@@ -230,21 +231,20 @@ class Gate:
         self, request: Request, decision: Decision, ticket: Ticket, terms: Any = None
     ) -> None:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
-        entry, end = decision.entry, math.inf
+        origin, _, tokens, verdict, entry, _, judgement = decision
+        end, source, filtered = math.inf, ticket.source, ticket.filtered
         if entry is not None:
             end = entry.end
-            if entry.unused or ticket.source == Source.WIRE:
+            if entry.unused or source == _WIRE:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._time() + _LIFE)
                 entry.mark_used()
         # A plain tuple, in less time.
-        request.meta[TICKET_KEY] = (
-            request.url, decision.tokens, end, terms, ticket.source, ticket.filtered
-        )  # fmt: skip
-        if decision.verdict is not None:
-            self._announcer.send_verdict(request, decision.verdict, decision.origin, decision)
-        if decision.judgement is not None:
-            store_judgement(request, decision.judgement)
+        request.meta[TICKET_KEY] = request.url, tokens, end, terms, source, filtered
+        if verdict is not None:
+            self._announcer.send_verdict(request, verdict, origin, decision)
+        if judgement is not None:
+            store_judgement(request, judgement)
 
     # Back to the queue, and dropped.
 

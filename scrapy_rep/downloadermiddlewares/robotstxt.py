@@ -16,7 +16,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.ticket import Source, store_grant, take_ticket
+from scrapy_rep.admission.ticket import DIRECT, TICKET_KEY, Source, store_grant, take_ticket
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
 from scrapy_rep.downloadermiddlewares.settings_log import (
@@ -74,7 +74,7 @@ class RobotsTxtMiddleware:
         or if no queue of scrapy-rep could hold it.
         """
         try:
-            ticket = take_ticket(request)
+            ticket = take_ticket(request) if TICKET_KEY in request.meta else DIRECT
             if request.meta.get("dont_obey_robotstxt"):
                 if TRANSFER_KEY not in request.meta:
                     stats.count(self._crawler, stats.EXEMPT)
