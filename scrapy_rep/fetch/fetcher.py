@@ -205,16 +205,14 @@ class Fetcher:
         failure = route_failure_in_answer(answer)
         if failure is not None:
             return self._report_failure(chain, failure, answer)
-        if location is None:
-            mitigation = mitigation_in(answer.response)
-            if mitigation is None or has_known_line(answer.text):
-                evidence = chain.evidence(answer)
-            else:
-                error = f"status {answer.response.status} ({mitigation})"
-                evidence = chain.evidence(answer, error=error)
-            return outcome_of(evidence, answer.text)
-        error = f"more than {MAX_REDIRECTS} redirects"
-        return Unavailable(chain.evidence(answer, error=error))
+        if location is not None:
+            error = f"more than {MAX_REDIRECTS} redirects"
+            return Unavailable(chain.evidence(answer, error=error))
+        refusal = mitigation_in(answer.response)
+        if refusal is not None:
+            is_file = has_known_line(answer.text)
+            refusal = None if is_file else f"status {answer.response.status} ({refusal})"
+        return outcome_of(chain.evidence(answer, error=refusal), answer.text)
 
     def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:
         """Return ``outcome``, its text without the HTML of a browser; warn of what is no rules."""
