@@ -123,13 +123,22 @@ async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_pat
     settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
     urls = [site.url(path) for path in ("/1", "/private")]
 
+    other = web.site(answer(404), host="127.0.0.2", paths={"/slow": [held(answer(200))]})
+
     def waiting(crawler):
         deferred = robotstxt is HANGS or stat(crawler, "robotstxt/outcome_count/unreachable")
-        return deferred and site.robots_requests and stat(crawler, "scheduler/enqueued") >= 2
+        return (
+            deferred
+            and site.robots_requests
+            and stat(crawler, "scheduler/enqueued") >= 3
+            and other.targets
+        )
 
-    first = await closed_when(waiting, *urls, settings=settings, site=site)
+    # With nothing else left to do, what is unreachable for so long would be dropped.
+    slow = Request(other.url("/slow"), priority=1)
+    first = await closed_when(waiting, slow, *urls, settings=settings, site=other)
     assert first.failures == []
-    assert "scheduler/dequeued" not in first.stats
+    assert first.stats["scheduler/dequeued"] == 1
     asked = len(site.robots_requests)
     second = await crawl(settings={**settings, **overridden(override("ignore"))})
     assert sorted(site.targets) == ["/1", "/private"]
