@@ -20,7 +20,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.report.extension import RobotsReport
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
-from scrapy_rep.scheduler.request_file import RequestFile
+from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
@@ -102,7 +102,7 @@ class Addon:
                 )
         queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
         if self._crawler is not None and queue is RobotsAwarePriorityQueue:
-            RequestFile.open_early(self._crawler)
+            RequestTable.open_early(self._crawler)
 
 
 def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it

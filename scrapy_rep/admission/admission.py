@@ -73,7 +73,9 @@ class Admission:
         self._listeners: list[Callable[[Origin], None]] = []
         self._waiting_origins: dict[str, dict[Origin, None]] = {}
         """The origins of hosts whose requests wait for a reason that concerns the host."""
-        self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
+        self.lookups: Lookups = Lookups(
+            crawler, cache, decider, self._next_unknown, self._head_of, self._notify
+        )
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify_host)
         reasons = [
@@ -115,8 +117,9 @@ class Admission:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 
         ``head`` returns that request, or raises LookupError if it can't be read. ``entry`` is the
-        entry of ``origin``, if the caller knows it. If the request waits for a lookup, that is
-        pending: the caller calls ``lookups.begin``. Raises ValueError as ``Ask.decision`` does.
+        entry of ``origin``, if the caller knows it. If the request waits for a lookup, the
+        queue returns ``origin`` from ``next_unknown`` when there is room for it. Raises ValueError
+        as ``Ask.decision`` does.
         """
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
@@ -130,8 +133,6 @@ class Admission:
             for reason in self.reasons:
                 reason.take(ask)
             return None
-        if hold.reason is self.lookups:
-            self.lookups.add(origin)
         self._note_waiting(origin, hold)
         return hold
 
@@ -298,6 +299,9 @@ class Admission:
         for call in self._listeners:
             call(origin)
         wake_engine(self._crawler)
+
+    def _next_unknown(self) -> Origin | None:
+        return next(filter(None, (queue.next_unknown() for queue in self.queues)), None)
 
     def _head_of(self, origin: Origin) -> Request | None:
         for queue in self.queues:

@@ -1,9 +1,9 @@
 """Lookups of robots.txt for requests in the scheduler, a bounded number at a time.
 
 A crawl may have requests to many thousands of unknown origins, and a lookup (of the record in the
-store, else by a fetch) for all of them at once would need too much memory. So only the names of
-these origins are kept here. When there is room, the lookup of the next origin begins, with a
-request that waits for it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way,
+store, else by a fetch) for all of them at once would need too much memory. So when there is room,
+the queue is asked for the next unknown origin, and its lookup begins, with a request that waits for
+it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way,
 without those of slow sites and those that wait for another worker.
 
 A fetch takes its route from the request: proxy, bind address and User-Agent. If a lookup has failed
@@ -13,7 +13,6 @@ on the route, for example because the proxy is down, the next try uses a request
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -32,8 +31,9 @@ from scrapy_rep.utils.log import LimitedLogger
 class Lookups(HoldReason):
     """Holds requests of origins whose robots.txt is not known, and looks it up.
 
-    ``head`` returns a request that waits for an origin, or None if none is left. ``ended`` is
-    called with each origin whose lookup has ended.
+    ``next_unknown`` returns the next origin to look up, or None. ``head`` returns a request that
+    waits for an origin, or None if none is left. ``ended`` is called with each origin whose lookup
+    has ended.
     """
 
     text = "robots.txt is being looked up"
@@ -44,26 +44,26 @@ class Lookups(HoldReason):
         crawler: Crawler,
         cache: Cache,
         decider: Decider,
+        next_unknown: Callable[[], Origin | None],
         head: Callable[[Origin], Request | None],
         ended: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
         self._cache = cache
         self._decider = decider
+        self._next_unknown = next_unknown
         self._head = head
         self._ended = ended
-        self._unfinished: set[Origin] = set()
-        """Origins whose lookup is pending or under way."""
-        self._pending: deque[Origin] = deque()
-        """Origins whose lookup is pending, in order."""
+        self._under_way: set[Origin] = set()
         self.results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
         self._is_beginning = False
+        self._is_closed = False
 
     @property
     def has_room(self) -> bool:
-        """Whether a lookup that is added now need not wait until other lookups have ended."""
-        return not self._pending and self._cache.limit.has_room
+        """Whether a lookup need not wait until others have ended."""
+        return self._cache.limit.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask`` must be looked up first.
@@ -90,26 +90,27 @@ class Lookups(HoldReason):
         del self.results[origin]
         return None
 
-    def add(self, origin: Origin) -> None:
-        """Add a pending lookup of ``origin``, unless it has one. It is not begun."""
-        if origin not in self._unfinished:
-            self._unfinished.add(origin)
-            self._pending.append(origin)
+    def is_under_way(self, origin: Origin) -> bool:
+        """Return whether ``origin`` is being looked up."""
+        return origin in self._under_way
 
     def begin(self) -> None:
-        """Begin as many pending lookups as there is room for; none while the engine is paused.
+        """Begin as many lookups as there is room for; none while the engine is paused.
 
         If no request waits for an origin any more, ``ended`` is called for it at once.
         """
         engine = self._crawler.engine
-        if self._is_beginning or engine is None or engine.paused:
+        if self._is_beginning or self._is_closed or engine is None or engine.paused:
             return
         self._is_beginning = True
         try:
-            while self._pending and self._cache.limit.has_room:
-                if self._cache.closing:
+            while self._cache.limit.has_room and not self._cache.closing:
+                origin = self._next_unknown()
+                if origin is None:
                     return
-                origin = self._pending.popleft()
+                if origin in self._under_way:
+                    continue
+                self._under_way.add(origin)
                 try:
                     request = self._head(origin)
                     if request is not None:
@@ -118,17 +119,17 @@ class Lookups(HoldReason):
                         continue
                 except Exception as error:  # noqa: BLE001 - logged
                     self._log_and_keep_error(origin, error)
-                self._unfinished.discard(origin)
+                self._under_way.discard(origin)
                 self._ended(origin)
         finally:
             self._is_beginning = False
 
     def close(self) -> None:
-        self._pending.clear()
+        self._is_closed = True
 
     def _lookup_done(self, origin: Origin, entry: Entry | None, error: Exception) -> None:
         """Keep an error, or what the cache lacks; call ``ended``, and begin other lookups."""
-        self._unfinished.discard(origin)
+        self._under_way.discard(origin)
         if self._cache.closing:
             return
         if entry is None:

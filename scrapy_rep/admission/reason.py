@@ -120,6 +120,12 @@ class Queue(Protocol):
     def hold_changed(self, origin: Origin) -> None:
         """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
 
+    def next_unknown(self) -> Origin | None:
+        """Return the next origin whose requests wait for a lookup, and note that it was returned.
+
+        None if there is none. It may be returned again, for another download slot.
+        """
+
     def head_of(self, origin: Origin) -> Request | None:
         """Return, not remove, the next waiting request of ``origin`` in this queue, or None."""
 

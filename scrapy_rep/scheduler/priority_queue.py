@@ -1,21 +1,19 @@
 """The priority queue of Scrapy's scheduler, which keeps requests until they may leave.
 
 Requests are sorted into lanes, one for each origin in each download slot, so that an origin whose
-requests must wait doesn't block the other origins of its slot. To pop a request, the queue goes
-through the slots in the order of ``Lanes``. For the first lane of a slot, the admission decides
-whether its next request may leave. If not, the lane waits, and the next lane is tried.
-
-Requests are in memory. With JOBDIR they are on disk, and ``LanesOnDisk`` loads only the lanes that
-come next.
+requests must wait doesn't block the other origins of its slot. To pop a request, the queue takes
+the next lane that is ready, and asks the admission whether its next request may leave. If not, the
+lane waits until a time, or until the admission calls ``hold_changed``; and the queue asks about the
+next lane. Lanes of unknown origins wait until the admission asks for the next unknown origin.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import Any, Final
 
 from scrapy import Request, squeues
@@ -24,18 +22,21 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPr
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Hold, HoldReason
-from scrapy_rep.admission.ticket import Source
+from scrapy_rep.admission.reason import Hold, HoldReason, Queue
+from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_queue_error
+from scrapy_rep.scheduler.holding_queue import log_queue_error
 from scrapy_rep.scheduler.jobdir import other_queue
-from scrapy_rep.scheduler.lanes import Lane, Lanes, Slot
-from scrapy_rep.scheduler.lanes_on_disk import RETRY_DELAYS, LanesOnDisk, UnreadableError
+from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
+from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.utils import download_slots, scrapy_internals
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.scrapy_internals import wake_engine
+from scrapy_rep.utils.text import printable_request
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _QUEUE_CLASSES: Final = {
@@ -45,6 +46,10 @@ _QUEUE_CLASSES: Final = {
 }
 """The queue classes of this version of Scrapy: 1 for first in, first out, or -1 for last in, first
 out; and whether the class serializes with marshal. Other disk queues use pickle."""
+_MOST_ASKED: Final = 200
+"""Number of lanes about which the admission is asked in one pop, so that the loop goes on."""
+RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
+"""Seconds between the tries to read requests from disk; after the last try they stay there."""
 
 
 class _Unreadable(HoldReason):
@@ -57,7 +62,7 @@ class _Unreadable(HoldReason):
 _UNREADABLE: Final = _Unreadable()
 
 
-class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
+class RobotsAwarePriorityQueue(Queue):
     """Holds requests until the robots.txt of their origin is known, and while it is unreachable.
 
     Requests also wait for the delay of their site, and after their site has answered 429 or 503.
@@ -109,90 +114,270 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         start_queue_cls: type[QueueProtocol] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(crawler, clock or Clock())
+        self._crawler = crawler
+        self._clock = clock or Clock()
         self._logger = LimitedLogger(__name__, crawler)
-        self._slot_name = scrapy_internals.downloader_of(crawler).get_slot_key
-        self._ranks = count()
+        self._downloader = scrapy_internals.downloader_of(crawler)
         self._order, marshals = _QUEUE_CLASSES[downstream_queue_cls]
         self._start_order = _QUEUE_CLASSES[start_queue_cls][0] if start_queue_cls else 0
-        self._deferred: set[Lane] = set()
-        """Lanes whose requests wait for the next try of an unreachable robots.txt."""
-        self._lanes = Lanes(crawler)
+        self._requests: RequestHeaps | RequestTable = RequestHeaps()
         if key:
-            self._lanes = LanesOnDisk(
-                crawler,
-                key,
-                startprios,
-                self._rank,
-                lambda: self._has_room_for_lookups,
-                self._clock,
-                marshals=marshals,
-            )
+            self._requests = RequestTable.of(crawler, key, startprios, marshals=marshals)
+        self._is_closed = False
+        self._last = ""
+        """The name of the last slot that a request was popped from; the slots after it are next."""
+        self._busy: dict[str, int] = {}
+        """The number of downloads of slots that have some."""
+        self._holds: dict[Lane, Hold] = {}
+        """Why lanes wait that don't wait for a lookup."""
+        self._since: dict[Lane, float] = {}
+        """Since when lanes are deferred, also those that are overdue."""
+        self._deferred: set[Lane] = set()
+        self._failures: Counter[Lane] = Counter()
+        """Number of failures in a row to read the requests of a lane."""
+        self._timer: Timer | None = None
+        self._due = math.inf
+        """When the timer wakes the next lanes."""
+        self._admission = Admission.of(crawler)
+        if self._admission is not None:
+            self._admission.attach(self)
 
     # What the scheduler calls.
+
+    def __len__(self) -> int:
+        """Return the number of requests; 0 if all are deferred, so that ``spider_idle`` is sent."""
+        idle = self._admission and self._admission.idle
+        if idle and idle.counts_as_empty(self.count_deferred()):
+            return 0
+        return max(0, self._requests.size)
+
+    def __contains__(self, slot: str) -> bool:
+        return self._requests.has_slot(slot)
 
     def push(self, request: Request) -> None:
         """Add ``request``.
 
         :raises ValueError: if it can't be written to disk; the scheduler then keeps it in memory.
         """
-        # A spider may set a download slot of any type, but the names of slots are sorted here.
-        slot, origin = str(self._slot_name(request)), self._origin(request)
+        if self._is_closed:
+            self._logger.warning(
+                "%s came after the scheduler was closed, and is not stored in JOBDIR",
+                printable_request(request),
+            )
+            raise ValueError("the scheduler is closed")
+        # A spider may set a download slot of any type, but the names of slots are sorted.
+        slot, origin = str(self._downloader.get_slot_key(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
-        order = self._start_order if start else self._order
-        lane = self._lanes.push(slot, origin, (-request.priority, start, order), request)
-        if lane is not None:
-            self._rank(lane)
-            self._count_as_deferred(lane in self._deferred)
-        self._request_pushed()
+        rank = -request.priority, start, self._start_order if start else self._order
+        self._requests.push(slot, origin, rank, request)
+        if self._admission is None:
+            return
+        if self._deferred and origin is not None:
+            lanes = self._requests.lanes_of(origin)
+            if any(lane.slot == slot and lane in self._deferred for lane in lanes):
+                stats.count(self._crawler, stats.DEFERRED)
+        self._admission.idle.request_pushed()
 
     def pop(self) -> Request | None:
         """Remove the next request that may leave, and return it; None if no request may."""
-        self._lanes.pop_begins()
-        while (lane := self._select_lane()) is not None:
-            try:
-                request = self._pop(lane)
-            except Exception as error:  # noqa: BLE001 - logged
-                self._retry_later(lane, error)
-                continue
-            if request is None:
-                continue
-            if lane.origin is None and self._origin(request) is not None:
-                # An earlier crawl, in which an override governed the request, has written it to a
-                # lane without origin: it goes to the lane of its origin.
-                with suppress(ValueError):  # else it waits in the middleware
-                    self.push(request)
-                    continue
-            if lane.since is None and lane not in self._waiting:
-                self._lanes.request_popped(lane)
-            return self._request_leaves(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
-        return None
+        self._requests.delete_finished()
+        try:
+            for _ in range(_MOST_ASKED):
+                lane = self._next_lane()
+                if lane is None:
+                    return None
+                source = self._source_if_free(lane)
+                if source is not None and (request := self._pop(lane)) is not None:
+                    return self._leave(request, source)
+            wake_engine(self._crawler)
+            return None
+        finally:
+            if self._admission is not None:
+                self._admission.lookups.begin()
 
-    def close(self) -> dict[str, list[int]] | list[Any]:
-        """Stop all timers, and close the file.
+    def close(self) -> Any:
+        """Stop the timer, and close the file.
 
         Return the state that the scheduler writes to JOBDIR, empty if no requests are left there.
         """
         self.stop()
-        return self._lanes.close()
+        self._is_closed = True
+        state = self._requests.close()
+        self._requests = RequestHeaps()  # the admission may still ask
+        return state
 
-    def _count(self) -> int:
-        return self._lanes.size + self._lanes.on_disk
+    # The next lane, and whether its next request may leave.
 
-    def __contains__(self, slot: str) -> bool:
-        return self._lanes.has_slot(slot)
+    def _next_lane(self) -> Lane | None:
+        """Return the next ready lane of the slot with the fewest downloads."""
+        # Of a million slots only those are counted that had downloads at the last pop, that was
+        # popped from last, or that is next.
+        self._busy = {name: count for name in self._busy if (count := self._downloads(name))}
+        while (lane := self._requests.idle_lane(self._last, self._busy)) is not None:
+            if not (downloads := self._downloads(lane.slot)):
+                return lane
+            self._busy[lane.slot] = downloads
+        return self._requests.busy_lane(sorted(self._busy, key=self._place_of_busy))
+
+    def _downloads(self, slot: str) -> int:
+        found = self._downloader.slots.get(slot)
+        return 0 if found is None else len(found.active)
+
+    def _place_of_busy(self, slot: str) -> tuple[int, bool, str]:
+        return self._busy[slot], slot <= self._last, slot
+
+    def _source_if_free(self, lane: Lane) -> Source | None:
+        """Return as what the next request of ``lane`` leaves; None if it waits from now on.
+
+        Requests of an unreachable origin are deferred for up to REP_DEFER_TIMEOUT. If the next try
+        of its robots.txt is later, they leave as overdue, and the middleware drops them.
+        """
+        if lane.origin is None or self._admission is None:
+            return Source.QUEUE
+        try:
+            hold = self._admission.admit(lane.origin, partial(self._head, lane))
+        except Exception as error:  # noqa: BLE001 - logged
+            # The middleware decides again. If that fails, too, it drops the request.
+            what = "Error while checking whether requests to %s must wait"
+            log_queue_error(self._crawler, error, what, lane.origin)
+            return Source.QUEUE
+        if hold is not None and hold.reason.defers:
+            if self._is_overdue(lane, hold):
+                return Source.OVERDUE
+        elif not (hold and isinstance(hold.reason, Lookups)):
+            self._forget_deferral(lane)
+        if hold is None:
+            return Source.QUEUE
+        self._let_wait(lane, hold)
+        return None
+
+    def _is_overdue(self, lane: Lane, hold: Hold) -> bool:
+        """Return whether requests of ``lane`` leave to be dropped; if not, note that they wait."""
+        since = self._since.get(lane, self._clock.monotonic())
+        if lane.origin is None or self._admission is None:
+            return False
+        if self._admission.idle.is_overdue(since, hold, self._admission.outage(lane.origin)):
+            self._deferred.discard(lane)
+            return True
+        if lane not in self._since:
+            self._since[lane] = since
+            self._deferred.add(lane)
+            stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
+        return False
+
+    def _let_wait(self, lane: Lane, hold: Hold) -> None:
+        if not self._requests.size_of(lane):  # none of its requests could be read
+            self._forget(lane)
+        elif isinstance(hold.reason, Lookups):
+            self._holds.pop(lane, None)
+            self._requests.set_unknown(lane)
+        else:
+            self._requests.set_waiting(lane, hold.until)
+            self._holds[lane] = hold
+            self._set_timer(hold.until)
+
+    def _forget(self, lane: Lane) -> None:
+        """Forget ``lane``, which has no requests any more."""
+        self._holds.pop(lane, None)
+        self._forget_deferral(lane)
+
+    def _forget_deferral(self, lane: Lane) -> None:
+        """Let the next request of ``lane`` that is deferred wait for all of REP_DEFER_TIMEOUT."""
+        if lane in self._since:
+            del self._since[lane]
+            self._deferred.discard(lane)
+
+    def _pop(self, lane: Lane) -> Request | None:
+        """Pop the next request of ``lane``; None if it can't be read: the lane may wait then."""
+        self._last = lane.slot
+        self._busy[lane.slot] = 0  # it is counted at the next pop
+        try:
+            request = self._requests.pop(lane)
+        except Exception as error:  # noqa: BLE001 - logged
+            self._retry_later(lane, error)
+            return None
+        if self._failures:
+            del self._failures[lane]
+        if (self._holds or self._since) and not self._requests.size_of(lane):
+            self._forget(lane)
+        return request
+
+    def _retry_later(self, lane: Lane, error: Exception) -> None:
+        """Let ``lane``, which can't be read, wait; after the last try, leave its requests on disk.
+
+        Else the crawl could not end.
+        """
+        log_queue_error(self._crawler, error, "The requests of %s can't be read", lane.slot)
+        failures = self._failures[lane]
+        if failures == len(RETRY_DELAYS):
+            self._requests.give_up(lane)
+        if not self._requests.size_of(lane):
+            del self._failures[lane]
+            self._forget(lane)
+            return
+        self._failures[lane] += 1
+        self._let_wait(lane, Hold(_UNREADABLE, self._clock.monotonic() + RETRY_DELAYS[failures]))
+
+    def _leave(self, request: Request, source: Source) -> Request:
+        if self._admission is not None:
+            self._admission.idle.request_popped(source)
+            store_source(request, source)
+        return request
+
+    def _head(self, lane: Lane) -> Request:
+        """Return the next request of ``lane``; raise LookupError if it can't be read."""
+        request = self._requests.first(lane)
+        if request is None:
+            raise LookupError("none of the requests could be read")
+        return request
+
+    def _origin(self, request: Request) -> Origin | None:
+        """Return the origin whose robots.txt governs ``request``; None if none, or on an error."""
+        if self._admission is None:
+            return None
+        try:
+            return self._admission.decider.origin_governing(request)
+        except Exception as error:  # noqa: BLE001 - the middleware gets it, and drops the request
+            what = "Error while asking what governs %s"
+            log_queue_error(self._crawler, error, what, printable_request(request))
+            return None
+
+    # The end of waits.
+
+    def _set_timer(self, until: float) -> None:
+        if until >= self._due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = until
+        seconds = max(0.0, until - self._clock.monotonic())
+        self._timer = self._clock.call_later(seconds, self._wake_due)
+
+    def _wake_due(self) -> None:
+        # Event loops may fire a timer slightly early: the time for which it was set counts.
+        now = max(self._clock.monotonic(), self._due)
+        self._timer, self._due = None, math.inf
+        self._set_timer(self._requests.wake_due(now))
+        wake_engine(self._crawler)
 
     # What the admission calls.
 
+    def hold_changed(self, origin: Origin) -> None:
+        if self._requests.wake(origin):
+            wake_engine(self._crawler)
+
+    def next_unknown(self) -> Origin | None:
+        return self._requests.next_unknown()
+
     def head_of(self, origin: Origin) -> Request | None:
-        for lane in self._waiting.keys_of(origin):
-            with suppress(LookupError):
-                return self._head(lane)
+        for lane in self._requests.lanes_of(origin):
+            if (request := self._requests.first(lane)) is not None:
+                return request
+            self._forget(lane)
         return None
 
     def count_deferred(self) -> tuple[int, bool]:
-        only = not self._lanes.on_disk and len(self._deferred) == len(self._lanes)
-        return len(self._deferred), only
+        return len(self._deferred), len(self._deferred) == self._requests.lanes
 
     def idle_line(self) -> str:
         if not self._deferred or self._admission is None:
@@ -202,176 +387,23 @@ class RobotsAwarePriorityQueue(HoldingQueue[Lane]):
         return describe_outages(outages, self._clock.time(), self._admission.idle.seconds_left)
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
-        for lane, origin, hold in self._waiting:
-            if origin is not None:
-                yield origin, hold, lane.size
+        if self._admission is None:
+            return
+        lookup = Hold(self._admission.lookups, math.inf)
+        for lane, size in self._requests.waiting():
+            if lane.origin is not None:
+                yield lane.origin, self._holds.get(lane, lookup), size
 
     def stop(self) -> int:
-        """Stop all timers; count the deferred requests in the stats, and return their number."""
-        self._waiting.close()
-        requests = sum(lane.size for lane in self._deferred)
+        """Stop the timer; count the deferred requests in the stats, and return their number."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        requests = sum(self._requests.size_of(lane) for lane in self._deferred)
         if requests:
             stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
         self._deferred.clear()
         return requests
-
-    # Lanes.
-
-    def _head(self, lane: Lane) -> Request:
-        """Return the next request; pop those that can't be read. Raises LookupError if all are."""
-        while lane.size:
-            try:
-                return self._lanes.read(lane)
-            except UnreadableError:  # noqa: PERF203 - seldom more than one
-                self._pop(lane)
-        raise LookupError("none of the requests could be read")
-
-    def _pop(self, lane: Lane) -> Request | None:
-        """Pop the next request of ``lane`` and rank the lane anew, or remove it if it is empty.
-
-        If the request can't be read, log and count it, and return None.
-        """
-        request = None
-        try:
-            request = self._lanes.pop(lane)
-        except UnreadableError as error:
-            # Without a traceback, as there may be many of them.
-            stats.count(self._crawler, stats.QUEUE_UNREADABLE)
-            stats.count(self._crawler, stats.QUEUE_ERRORS)
-            self._logger.error(  # noqa: TRY400 - the same
-                "Unable to read request: %s - reason: %s", error, error.__cause__
-            )
-        lane.failures = 0
-        self._lanes.set_last_popped(lane.slot)
-        # After rows that can't be read, the size may be too low.
-        self._resize(lane, max(1 if lane.heap else 0, lane.size - 1))
-        if lane.heap:
-            self._rank(lane, served=True)
-        elif lane.size:
-            self._leave_on_disk(lane)
-        return request
-
-    def _resize(self, lane: Lane, size: int) -> None:
-        """Set the number of requests of ``lane``; at 0 the lane is removed, and waits no longer."""
-        self._lanes.resize(lane, size)
-        if not size:
-            self._forget_deferral(lane)
-            self._waiting.discard(lane)
-
-    def _retry_later(self, lane: Lane, error: Exception) -> None:
-        """Log ``error``, and let ``lane``, which can't be read, wait for the next try to read it.
-
-        After the last try, its requests are left on disk, so that the crawl can end.
-        """
-        log_queue_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
-        if lane.failures == len(RETRY_DELAYS):
-            self._leave_on_disk(lane)
-            return
-        until = self._clock.monotonic() + RETRY_DELAYS[lane.failures]
-        self._let_wait(lane, Hold(_UNREADABLE, until))
-        lane.failures += 1
-
-    def _leave_on_disk(self, lane: Lane) -> None:
-        """Give up reading ``lane``, and remove it from memory."""
-        self._lanes.give_up(lane)
-        self._resize(lane, 0)
-
-    # Selection of the next lane.
-
-    def _select_lane(self) -> Lane | None:
-        """Rank the lanes whose wait has ended; return the next lane whose request may leave.
-
-        Lanes that must wait are set waiting, and pending lookups begun.
-        """
-        while self._woken:
-            lane = self._woken.popleft()
-            if lane.size:
-                self._rank(lane)
-        try:
-            for slot in self._lanes.pop_slots():
-                if (ready := self._ready_lane(slot)) is not None:
-                    self._lanes.add_to_order(slot)
-                    return ready
-            return None
-        finally:
-            self._look_up()
-
-    def _rank(self, lane: Lane, *, served: bool = False) -> None:
-        """Rank ``lane`` by its next request, unless the lane waits.
-
-        If the lane was ``served``, it comes after lanes of the same priority. If it can't be read,
-        it is not ranked: it waits, or is left on disk.
-        """
-        if lane in self._waiting:
-            return
-        try:
-            if not lane.heap:
-                self._lanes.set_next_key(lane)
-        except Exception as error:  # noqa: BLE001 - logged
-            self._retry_later(lane, error)
-            return
-        if not lane.heap:
-            self._leave_on_disk(lane)
-            return
-        priority, start = lane.heap[0][:2]
-        if lane.rank is None or served or (priority, start) != lane.rank[:2]:
-            lane.slot.set_rank(lane, (priority, start, next(self._ranks)))
-        self._lanes.add_to_order(lane.slot)
-
-    def _ready_lane(self, slot: Slot) -> Lane | None:
-        """Return the first lane of ``slot`` whose request may leave, also after an error."""
-        while (lane := slot.first_lane()) is not None:
-            try:
-                if self._may_leave(lane):
-                    return lane
-            except Exception as error:  # noqa: BLE001, PERF203 - logged
-                # The middleware decides again. If that fails, too, it drops the request.
-                what = "Error while checking whether requests to %s must wait"
-                log_queue_error(self._crawler, error, what, lane.origin)
-                return lane
-        return None
-
-    def _may_leave(self, lane: Lane) -> bool:
-        """Return whether the next request of ``lane`` may leave. If not, let the lane wait.
-
-        Requests of an unreachable origin are deferred for up to REP_DEFER_TIMEOUT. If the next try
-        of its robots.txt is later, they leave as overdue, and the middleware drops them. If none of
-        the requests can be read, the lane is empty afterwards, and doesn't wait.
-        """
-        hold = self._hold(lane.origin, partial(self._head, lane))
-        if not lane.size:
-            return False
-        lane.overdue = False
-        if hold is not None and hold.reason.defers:
-            since = self._clock.monotonic() if lane.since is None else lane.since
-            if self._is_overdue(lane, since, hold):
-                self._deferred.discard(lane)
-                lane.overdue = True
-                return True
-            if lane.since is None:
-                lane.since = since
-                self._deferred.add(lane)
-                self._count_as_deferred(lane.size)
-        elif lane.since is not None and not (hold and isinstance(hold.reason, Lookups)):
-            self._forget_deferral(lane)
-        if hold is not None:
-            self._let_wait(lane, hold)
-        return hold is None
-
-    def _is_overdue(self, lane: Lane, since: float, hold: Hold) -> bool:
-        """Return whether requests of ``lane``, deferred since ``since``, leave to be dropped."""
-        if lane.origin is None or self._admission is None:
-            return True
-        return self._admission.idle.is_overdue(since, hold, self._admission.outage(lane.origin))
-
-    def _let_wait(self, lane: Lane, hold: Hold) -> None:
-        lane.rank = None
-        self._waiting.add(lane, lane.origin, hold)
-
-    def _forget_deferral(self, lane: Lane) -> None:
-        """Let the next request of ``lane`` that is deferred wait for all of REP_DEFER_TIMEOUT."""
-        self._deferred.discard(lane)
-        lane.since = None
 
 
 def _describe_misfit(crawler: Crawler, *queue_classes: type[Any] | None) -> str | None:

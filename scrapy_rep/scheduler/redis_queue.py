@@ -120,6 +120,13 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
 
     # What the admission calls.
 
+    def next_unknown(self) -> Origin | None:
+        lookups = None if self._admission is None else self._admission.lookups
+        for _, origin, hold in self._waiting:
+            if lookups and origin and hold.reason is lookups and not lookups.is_under_way(origin):
+                return origin
+        return None
+
     def head_of(self, origin: Origin) -> Request | None:
         head = self._heads.get(origin)
         if head is None:

@@ -13,7 +13,7 @@ from scrapy_rep import protocol, signals, stats
 from scrapy_rep.commands import robots
 from scrapy_rep.decision.usage import PURPOSES_KEY, USAGE_KEY
 from scrapy_rep.protocol import record
-from scrapy_rep.scheduler import request_file
+from scrapy_rep.scheduler import request_table
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares import metatags, usage
 from scrapy_rep.stores import sqlite_file
@@ -89,7 +89,7 @@ def rows():
             f"record {record.VERSION}",
             f"store in SQLite {sqlite_file.FORMAT.version} "
             f"(application_id {sqlite_file.FORMAT.application_id})",
-            f"requests in JOBDIR {request_file.FORMAT.version} (application_id {request_file.FORMAT.application_id})",
+            f"requests in JOBDIR {request_table.FORMAT.version} (application_id {request_table.FORMAT.application_id})",
         ],
     )
 

@@ -7,6 +7,7 @@ What is done comes from the random numbers that ``run`` is given: hypothesis has
 finds the shortest way to what is wrong; ``python -m tests.fuzz.queue`` takes those of a seed.
 """
 
+import itertools
 import logging
 import math
 import shutil
@@ -25,7 +26,8 @@ from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import Source, copy_for_scheduler, take_ticket
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler import lanes_on_disk
+from scrapy_rep.scheduler import priority_queue
+from scrapy_rep.scheduler.request_table import RequestTable, _as_lane
 from scrapy_rep.stores.base import PAUSE, key_of_host
 from tests.admission.parts import DEFERRING, TIMEOUT, Parts, lease_store
 from tests.made_up_time import MadeUpTime
@@ -119,9 +121,8 @@ class Model:
         """URLs of requests that can't be read."""
         self.order = self.choose(["Fifo", "Lifo"])
         self.permits = self.choose([1, 2, 3])
-        # Most of what is on disk is not in memory.
-        lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
-        self.resources.enter_context(patch.multiple(lanes_on_disk, _MAX_LANES=lanes, _STEP=step))
+        most = self.choose([1, 2, 200])
+        self.resources.enter_context(patch.object(priority_queue, "_MOST_ASKED", most))
         # Its own jitter would make each run another one.
         self.resources.enter_context(patch.object(hosts, "_JITTER", 0.0))
         self.folder = None
@@ -171,8 +172,8 @@ class Model:
             clock=self.time.clock,
         )
         if self.folder:
-            self.resources.callback(self.queue._lanes._file._connection.close)
-        self.take = self.queue._lanes.pop = Trouble(self.queue._lanes.pop)
+            self.resources.callback(self.queue._requests._connection.close)
+        self.take = self.queue._requests.pop = Trouble(self.queue._requests.pop)
 
     # What a crawl does.
 
@@ -355,18 +356,14 @@ class Model:
         if not self.waiting:
             return
         url = self.choose([*self.waiting])
-        rows = self.queue._lanes._file._run(
-            "SELECT number, request FROM requests WHERE request != x'80'"
-        )
+        table = self.queue._requests
+        rows = table._run("SELECT number, request FROM requests WHERE request != x'80'")
         (number,) = [
             number
             for number, data in rows.fetchall()
-            if number not in self.queue._lanes._file._in_progress
-            and self.queue._lanes._decode(data).url == url
+            if number not in table._in_progress and table._decode(data).url == url
         ]
-        self.queue._lanes._file._run(
-            "UPDATE requests SET request = x'80' WHERE number = ?", (number,)
-        )
+        table._run("UPDATE requests SET request = x'80' WHERE number = ?", (number,))
         del self.waiting[url]
         self.spoilt.add(url)
 
@@ -392,8 +389,9 @@ class Model:
         shutil.rmtree(self.folder)
         self.folder = killed
         self.open(None)
-        rows = self.queue._lanes._file._run("SELECT request FROM requests WHERE request != x'80'")
-        there = {self.queue._lanes._decode(data).url for (data,) in rows.fetchall()}
+        table = self.queue._requests
+        rows = table._run("SELECT request FROM requests WHERE request != x'80'")
+        there = {table._decode(data).url for (data,) in rows.fetchall()}
         self.waiting |= {request.url: request for request in self.active}
         assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
         self.waiting |= {url: self.ended[url] for url in there - {*self.waiting}}
@@ -426,29 +424,45 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.lookups
-        assert not lookups._pending or not self.parts.cache.limit.has_room
-        waiting = {lane: hold for lane, _, hold in self.queue._waiting}
-        for lane in self.queue._lanes._lanes.values():
-            if lane.rank is not None:
+        has_room = self.parts.cache.limit.has_room
+        waiting = dict(self.queue._requests.waiting())
+        due = []
+        for lane, until, is_unknown in self.lanes():
+            if until is None:
                 assert lane not in waiting
-                assert lane.slot.name in self.queue._lanes._idle | self.queue._lanes._new
-            elif lane not in waiting:
-                assert lane in self.queue._woken
-            elif waiting[lane].until == math.inf:
-                if isinstance(waiting[lane].reason, Lookups):
-                    assert lane.origin in lookups._unfinished
-                else:
-                    paused = self.admission.hosts.refused.get(lane.origin.host)
-                    assert paused
-                    assert paused.probe in self.sent
+                continue
+            hold = self.queue._holds.get(lane)
+            assert hold is None or hold.until == until
+            if hold is None:
+                assert until == math.inf
+                assert not has_room if is_unknown else lookups.is_under_way(lane.origin)
+            elif until == math.inf:
+                paused = self.admission.hosts.refused.get(lane.origin.host)
+                assert paused
+                assert paused.probe in self.sent
+            else:
+                due.append(until)
         told = sorted((str(origin), n) for origin, _, _, n in self.admission.holds())
-        assert told == sorted((str(lane.origin), lane.size) for lane in waiting)
+        assert told == sorted((str(lane.origin), size) for lane, size in waiting.items())
         # One timer for all, and it comes with the first.
-        due = [hold.until for hold in waiting.values() if hold.until < math.inf]
         timers = self.parts.timers
         assert len(timers) <= 1
         assert not due or min(timers, default=math.inf) <= min(due) + 1e-9
-        assert len(self.queue._waiting._heap) <= 2 * len(waiting) + 17
+
+    def lanes(self):
+        """Return each lane, until when it waits, or None, and whether its lookup is to begin."""
+        requests = self.queue._requests
+        if isinstance(requests, RequestTable):
+            rows = requests._run("SELECT number, slot, origin, until, asked FROM lanes").fetchall()
+            return [(_as_lane(row[:3]), row[3], row[4] is not None) for row in rows]
+        for lane, heap in requests._heaps.items():
+            assert (heap.rank is None) == (heap.until is not None)
+            if heap.rank is not None:
+                assert (heap.rank, heap) in requests._ready.get(lane.slot, ())
+                assert lane.slot in itertools.chain(*requests._slots._blocks)
+        return [
+            (lane, heap.until, lane in requests._unknown) for lane, heap in requests._heaps.items()
+        ]
 
     def come_to_an_end(self):
         """Let all be known and every error be over: then all that waits comes, and is sent."""
@@ -473,6 +487,9 @@ class Model:
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
         assert not self.queue._deferred
+        assert not self.queue._since
+        assert not self.queue._holds
+        assert not self.queue._failures
         self.close()
         assert self.parts.timers == []
         self.queue.close()

@@ -118,8 +118,8 @@ def scrapys(crawler, **kwargs):
 def ours(crawler, *, key="", state=None, downstream=None, start=None, cls=RobotsAwarePriorityQueue):
     downstream = downstream or (PickleFifoDiskQueue if key else FifoMemoryQueue)
     queue = cls.from_crawler(crawler, downstream, str(key), state, start_queue_cls=start)
-    if (file := getattr(getattr(queue, "_lanes", None), "_file", None)) is not None:
-        LEFT_OPEN.append(file._connection)
+    if (connection := getattr(getattr(queue, "_requests", None), "_connection", None)) is not None:
+        LEFT_OPEN.append(connection)
     return queue
 
 
@@ -148,7 +148,7 @@ def timed(folder, time, *requests, doors=None):
     """Return such a queue in made-up time, last in, first out, and its crawler."""
     crawler = FakeCrawler(doors or Doors())
     queue = RobotsAwarePriorityQueue(crawler, PickleLifoDiskQueue, str(folder), clock=time.clock)
-    LEFT_OPEN.append(queue._lanes._file._connection)
+    LEFT_OPEN.append(queue._requests._connection)
     for request in requests:
         queue.push(request)
     return queue, crawler

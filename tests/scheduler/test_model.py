@@ -1,5 +1,6 @@
 """Some thousand steps of the model; ``make model`` takes a million."""
 
+import math
 from random import Random
 from unittest.mock import patch
 
@@ -9,14 +10,14 @@ from hypothesis import strategies as st
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hosts import Hosts
-from scrapy_rep.admission.waiting import Waiting
-from scrapy_rep.scheduler.lanes import Slot
-from scrapy_rep.scheduler.request_file import RequestFile
+from scrapy_rep.scheduler.request_heaps import RequestHeaps
+from scrapy_rep.scheduler.request_table import RequestTable
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, wait, held, keys = Slot.set_rank, Waiting.add, Hosts.hold, RequestFile.keys
+ready, wait, unknown = RequestHeaps._set_ready, RequestHeaps.set_waiting, RequestHeaps.next_unknown
+held, leave_out, wake_due = Hosts.hold, RequestTable._leave_out, RequestTable.wake_due
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -25,21 +26,30 @@ def test_each_request_comes_once_in_its_order_and_nobody_waits_for_ever(random):
     run(random, STEPS, note)
 
 
-def a_lane_is_lost_when_its_priority_changes(self, lane, rank):
-    if lane.rank is None or rank[0] == lane.rank[0]:
-        enter(self, lane, rank)
+def a_lane_is_lost_when_its_priority_changes(self, heap):
+    rank = heap.rank
+    if rank is None or rank[0] == heap.requests[0][0]:
+        ready(self, heap)
     else:
-        lane.rank = rank
+        heap.rank = (*rank,)
 
 
-def a_lane_that_waits_is_not_due(self, key, origin, hold):
-    wait(self, key, origin, hold)
-    self._heap.clear()
+def a_lane_that_waits_is_not_due(self, lane, until):
+    wait(self, lane, until)
+    self._due.clear()
 
 
 def a_lane_is_not_told(self, origin):
-    for key in self._by_origin.pop(origin, ()):
-        del self._holds[key]
+    return False
+
+
+def the_due_time_is_forgotten(self, now):
+    wake_due(self, now)
+    return math.inf
+
+
+def it_is_returned_but_stays(self):
+    return origin if (origin := unknown(self)) is None else unknown(self)
 
 
 def a_host_is_not_told(self, host):
@@ -56,20 +66,24 @@ def a_probe_is_forgotten(self, ask):
     return held(self, ask)
 
 
-def popped_rows_are_not_left_out(self, *arguments):
-    with patch.object(self, "_popped", ()):
-        return keys(self, *arguments)
+def a_popped_row_is_not_left_out(self, lane, number):
+    leave_out(self, lane, number)
+    self._run("DELETE FROM popped")
 
 
 BREAKAGES = [
-    (Slot, "set_rank", a_lane_is_lost_when_its_priority_changes),
-    (Waiting, "add", a_lane_that_waits_is_not_due),
-    (Waiting, "hold_changed", a_lane_is_not_told),
+    (RequestHeaps, "_set_ready", a_lane_is_lost_when_its_priority_changes),
+    (RequestHeaps, "set_waiting", a_lane_that_waits_is_not_due),
+    (RequestHeaps, "wake", a_lane_is_not_told),
+    (RequestHeaps, "next_unknown", it_is_returned_but_stays),
+    (RequestTable, "wake", a_lane_is_not_told),
+    (RequestTable, "wake_due", the_due_time_is_forgotten),
+    (RequestTable, "_leave_out", a_popped_row_is_not_left_out),
+    (RequestTable, "delete_finished", nothing_is_noted),
     (Admission, "_notify_host", a_host_is_not_told),
     (Hosts, "sent", nothing_is_noted),
     (Hosts, "hold", a_probe_is_forgotten),
     (Hosts, "_adopt_pause", nothing_is_noted),
-    (RequestFile, "keys", popped_rows_are_not_left_out),
 ]
 
 

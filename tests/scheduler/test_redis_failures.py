@@ -8,7 +8,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from scrapy_rep.admission.ticket import TICKET_KEY
+from scrapy_rep.admission.ticket import take_ticket
 from scrapy_rep.stats import QUEUE_ERRORS
 from tests.redis_deployments import Cluster
 from tests.redis_proxy import IS_REFUSED, LOSES_ITS_REPLY, PASSES, RedisProxy
@@ -82,7 +82,7 @@ class Crawl:
                     return
                 continue  # the engine logs it, and pops again
             # A direct request to a site that is unreachable is dropped: it is lost.
-            if request is not None and request.meta[TICKET_KEY] != ["direct"]:
+            if request is not None and take_ticket(request).source != "direct":
                 self.popped[request.url] += 1
                 nothing = 0
 

@@ -14,7 +14,7 @@ from scrapy_rep import (
 )
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Hold, HoldReason
-from scrapy_rep.admission.ticket import TICKET_KEY
+from scrapy_rep.admission.ticket import take_ticket
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import requests_in_redis
 from scrapy_rep.utils.clock import Clock
@@ -343,14 +343,15 @@ def test_the_admission_is_asked_about_the_request_that_would_leave(doors, queue)
     assert doors.heads == [f"{DOWN}/2", f"{DOWN}/1"]
 
 
-def test_without_room_it_only_makes_way(redis, doors, queue):
+def test_without_room_it_only_makes_way(redis, doors, queue, monkeypatch):
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
-    doors.admission.lookups.add(origin_of(UP))
+    monkeypatch.setattr(Lookups, "has_room", False)
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     assert drain(queue) == [f"{UP}/1"]
     assert doors.waiting == {}
     # Another worker has room.
+    monkeypatch.undo()
     assert drain(queue_of(redis, Doors())) == [f"{DOWN}/1"]
 
 
@@ -361,7 +362,7 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue):
     redis.hset(f"{KEPT}:since", DOWN, 1)
     end_waits(redis, DOWN)
     popped = wait_until(queue.pop)
-    assert popped.meta[TICKET_KEY] == ["overdue"]
+    assert take_ticket(popped).source == "overdue"
     assert wait_until(queue.pop).url.startswith(DOWN)
     assert drain(queue) == []
     assert redis.keys("*") == []
@@ -370,7 +371,7 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue):
 def test_one_whose_next_try_comes_too_late_leaves_at_once(doors, queue):
     doors.seconds = {DOWN: LONG + 600.0}
     fill(queue, f"{DOWN}/1")
-    assert queue.pop().meta[TICKET_KEY] == ["overdue"]
+    assert take_ticket(queue.pop()).source == "overdue"
     assert queue.head_of(origin_of(DOWN)) is None
     assert queue.idle_line() == ""
     assert drain(queue) == []
@@ -462,7 +463,7 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(redis, doors, queue):
 def test_what_the_admission_fails_for_goes_to_the_middleware(doors, queue):
     fill(queue, f"{DOWN}/1")
     doors.hold = lambda ask: 1 / 0
-    assert queue.pop().meta[TICKET_KEY] == ["direct"]
+    assert take_ticket(queue.pop()).source == "direct"
     assert drain(queue) == []
 
 
