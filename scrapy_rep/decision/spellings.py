@@ -23,6 +23,9 @@ from scrapy_rep.utils.requests import stripped_url
 VerdictOn = Callable[[str, Tokens], Verdict | None]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
+_TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
+_MAX_SPELLINGS: Final = 32
+"""Maximum number of other spellings that are checked. Real URLs have five at most."""
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
 _BLANK: Final = re.compile(r"\s", re.ASCII)
@@ -109,6 +112,8 @@ class Spellings:
             spellings = self.other_spellings(url, target, verbatim=verbatim)
         except ValueError:
             return target, NO_ORIGIN
+        if len(spellings) > _MAX_SPELLINGS:
+            return target, _TOO_COSTLY
         for spelling in spellings:
             other = verdict_on(spelling, tokens)
             if other is None or not other.allowed:

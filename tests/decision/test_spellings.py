@@ -1,8 +1,10 @@
 """What may become of a URL between the verdict and the site."""
 
 import pytest
+from scrapy.settings import Settings
 
-from scrapy_rep.decision.spellings import without_dot_segments
+from scrapy_rep.decision.spellings import Spellings, verdict_of_rules, without_dot_segments
+from scrapy_rep.protocol import Reason, RobotsTxt, target_of
 from scrapy_rep.utils.requests import stripped_url
 
 
@@ -32,3 +34,12 @@ def test_dot_segments(target, without):
 
 def test_blanks_as_url_parsers_read_them():
     assert stripped_url(" \t\x00ht\ntp://a/p\tq r\r\n ") == "http://a/pq r"
+
+
+def test_a_url_of_very_many_spellings_is_disallowed():
+    settings = Settings({"DOWNLOAD_HANDLERS": {"http": object}})
+    rules = RobotsTxt.parse(b"User-agent: *\nDisallow: /b").rules_for("mybot")
+    url = "http://h//./%2e%2e\\%zz/./\t%2E%2e;a ?/../? \t \t?"
+    assert len(Spellings(settings).other_spellings(url, target_of(url))) > 32
+    assert verdict_of_rules(rules, url, Spellings(settings)).reason is Reason.TOO_COSTLY
+    assert verdict_of_rules(rules, url, Spellings(Settings())).allowed
