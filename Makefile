@@ -3,14 +3,12 @@
 
 PYTHON ?= python3
 VENV := .venv
-SEEDS ?= 100000
 MINUTES ?= 10
 SAMPLE ?= 100
 # They cost much while they are measured, and reach no branch that the others don't.
 UNMEASURED := $(addprefix tests/protocol/,test_corpus.py test_usage_properties.py test_reference.py)
 SLOW := $(UNMEASURED) $(addprefix tests/protocol/test_,hostile.py properties.py imports.py)
 OTHERS := $(filter-out tests/protocol/ %__pycache__/,$(wildcard tests/*/ tests/test_*.py)) $(UNMEASURED)
-LARGE := --workers 200 --origins 100000 --requests 300000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STACKS := .venv-stacks
@@ -22,7 +20,7 @@ export ACID_ENV ?= .venv-acid
 FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
-.PHONY: help help-all quick demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
+.PHONY: help help-all quick demo demo-builtin fleet redis-server browser test test-just-started lint unit \
 	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz mutants wire bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
@@ -43,7 +41,6 @@ help-all: help
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make wire          crawls whose delays and pauses a server measures, in ten minutes"
 	@echo "make model         the queue beside a plain list in made-up time, a million steps"
-	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=$(SEEDS) of it"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
 	@echo "make mutants       small changes of the code that a test should notice, SAMPLE=100 of each room"
 	@echo "make acid          the acid test of this crawler, and of those of others that are installed"
@@ -183,17 +180,6 @@ fleet: $(INSTALLED) redis-server
 	@for store in redis sqlite; do \
 		$(BIN)/python example_project/fleet.py --store $$store --again && \
 		$(BIN)/python example_project/fleet.py --store $$store --kill 4 || exit 1; done
-
-# An hour or two; a seed that fails is run alone by: python -m tests.simulation --seed N
-simulate: $(INSTALLED)
-	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
-	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --turns
-	@$(MAKE) --no-print-directory simulate-large
-
-# Two hundred workers and a hundred thousand origins: leases, then turns.
-simulate-large: $(INSTALLED)
-	@$(BIN)/python -m tests.simulation --seeds 2 $(LARGE)
-	@$(BIN)/python -m tests.simulation --seeds 2 $(LARGE) --turns
 
 # The tests of the Redis store start one of their own, and want no service.
 redis-server:

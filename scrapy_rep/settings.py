@@ -17,7 +17,7 @@ from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
-from scrapy_rep.stores import registry
+from scrapy_rep.stores.uri import TAKES, StoreConfig, check_uri, without_secrets
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.setting_readers import (
     NotTakenError,
@@ -30,8 +30,6 @@ from scrapy_rep.utils.setting_readers import (
     read_path,
     several_of,
 )
-
-_MAX_PREFIX: Final = 200
 
 
 @partial(Reader, "a product token or a User-Agent, or a list of them, the most specific first")
@@ -49,25 +47,16 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     return tokens
 
 
-@partial(Reader, registry.TAKES)
+@partial(Reader, TAKES)
 def _store(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    registry.check_uri(value)
+    check_uri(value)
     return value
 
 
 def _store_without_secrets(value: Any) -> Any:
-    return registry.without_secrets(value) if isinstance(value, str) else value
-
-
-@partial(Reader, f"a string of printable characters, at most {_MAX_PREFIX}")
-def _prefix(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    if not value.isprintable() or len(value) > _MAX_PREFIX:
-        raise ValueError
-    return value
+    return without_secrets(value) if isinstance(value, str) else value
 
 
 def _path(*endings: str) -> Reader:
@@ -120,6 +109,10 @@ _GONE: Final = {
     "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
     "REP_MAX_SIZE": "the first 500 KiB of each robots.txt are read",
     "REP_SOFT_404": "a server error whose page says 'not found' counts as a 404",
+    "REP_STORE_MAX_AGE": "REP_STORE takes it, as in sqlite:///robots.sqlite?max_age=SECONDS",
+    "REP_STORE_MAX_BYTES": "REP_STORE takes it, as in sqlite:///robots.sqlite?max_bytes=BYTES",
+    "REP_STORE_PREFIX": "REP_STORE takes it, as in redis://HOST?prefix=PREFIX",
+    "REP_STORE_TIMEOUT": "REP_STORE takes it, as in sqlite:///robots.sqlite?timeout=SECONDS",
     "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
     "REP_UNREACHABLE_ACTION": "REP_DEFER_TIMEOUT = 0 drops requests at once",
     "REP_USAGE_SOURCES": "all usage preferences are read that the docs list",
@@ -147,10 +140,6 @@ class Options:
 
     tokens: tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, _tokens)
     store: str = _setting("REP_STORE", "sqlite:///robots.sqlite", _store, _store_without_secrets)
-    store_prefix: str = _setting("REP_STORE_PREFIX", "robots:", _prefix)
-    store_max_age: float = _setting("REP_STORE_MAX_AGE", 60 * 86_400.0, number("seconds", low=1))
-    store_max_bytes: int = _setting("REP_STORE_MAX_BYTES", 4 * 1024**3, integer("bytes", 1024**2))
-    store_timeout: float = _setting("REP_STORE_TIMEOUT", 2.0, number("seconds", low=0.05))
     memory_max_bytes: int = _setting("REP_MEMORY_MAX_BYTES", 64 * 1024**2, integer("bytes", 1))
     cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _from_0)
     cache_ttl_min: float = _setting("REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _from_0)
@@ -230,9 +219,8 @@ class Options:
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property
-    def store_config(self) -> registry.StoreConfig:
-        names = registry.StoreConfig._fields
-        return registry.StoreConfig(*(getattr(self, name) for name in names))
+    def store_config(self) -> StoreConfig:
+        return StoreConfig(self.store, self.memory_max_bytes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values of all settings by name, without credentials."""

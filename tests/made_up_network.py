@@ -4,10 +4,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import Records
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
+from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
 from tests.waiting import settle
@@ -20,11 +20,11 @@ LONG = 1_000_000
 
 def make_cache(store, clock, *, policy=POLICY, fetch=None, parsed=None, entries=None, **more):
     """A cache with that store, clock and fetch; the other arguments are those of its lookups."""
-    lookups = {"jitter": lambda: 0.0, "limit": LookupLimit(16, clock), "name": "worker"}
+    lookups = {"jitter": lambda: 0.0, "permits": 16, "name": "worker"}
     lookups |= {"send_record": lambda *_: None, "lease": 20.0, **more}
-    records = Records(policy=policy, store=store, fetch=fetch, clock=clock, **lookups)
     entries = BoundedCache() if entries is None else entries
-    return Cache(records, entries, parsed)
+    made = Lookups(policy=policy, store=store, fetch=fetch, clock=clock, **lookups)
+    return Cache(made, entries, parsed)
 
 
 class Network:
@@ -43,10 +43,9 @@ class Network:
 
     def cache(self, entries=None, *, permits=16):
         """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
-        store = MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: self.time.now)
+        store = Keeper(MemoryStore(max_bytes=2**24), clock=self.time.clock)
         own = {"fetch": self.fetch, "parsed": self.parsed, "entries": entries}
-        limit = LookupLimit(permits, self.time.clock)
-        return make_cache(store, self.time.clock, **own, limit=limit)
+        return make_cache(store, self.time.clock, **own, permits=permits)
 
     async def parsed(self, robots, page):
         """Do nothing with a robots.txt that was parsed."""

@@ -25,20 +25,13 @@ def needs_redis():
 
 
 class RedisServer:
-    def __init__(
-        self, directory, *arguments, sentinel=None, tls=False, cluster=False, program=None
-    ):
+    def __init__(self, directory, *arguments):
         self.directory = directory
         self.arguments = arguments
-        self.cluster = cluster
-        self.sentinel = sentinel
-        """The file that makes a sentinel of it."""
-        self.tls = tls
-        self.program = program or PROGRAM
         self.process = None
         # Another program may take a free port before Redis does.
         for _ in range(_PORTS):
-            self.port, self.bus_port = free_port(), free_port()
+            self.port = free_port()
             if self._begin():
                 return
         said = self.log.read_text() if self.log.exists() else "nothing"
@@ -68,31 +61,26 @@ class RedisServer:
         log.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [
-                self.program,
-                *([str(self.sentinel), "--sentinel"] if self.sentinel else []),
-                *(["--port", "0", "--tls-port"] if self.tls else ["--port"]),
+                PROGRAM,
+                "--port",
                 str(self.port),
                 "--bind",
                 "127.0.0.1",
-                *([] if self.sentinel else ["--save", "", "--appendonly", "no"]),
+                "--save",
+                "",
+                "--appendonly",
+                "no",
                 "--dir",
                 str(self.directory),
                 "--logfile",
                 str(log),
-                *(
-                    ["--cluster-enabled", "yes", "--cluster-port", str(self.bus_port)]
-                    if self.cluster
-                    else []
-                ),
                 *self.arguments,
             ],
         )
 
         # What answers at the port may be the other program.
         def is_ready():
-            return log.exists() and any(
-                line in log.read_text() for line in ("Ready to accept connections", "Sentinel ID")
-            )
+            return log.exists() and "Ready to accept connections" in log.read_text()
 
         wait_until(lambda: self.process.poll() is not None or is_ready())
         return self.process.poll() is None

@@ -19,7 +19,7 @@ from scrapy_rep import (
     SettingsError,
 )
 from scrapy_rep.settings import _GONE, Options, unknown_settings
-from scrapy_rep.stores.registry import make_store
+from scrapy_rep.stores.uri import make_store
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
@@ -34,12 +34,17 @@ WRONG = {
         "redis://localhost/notanumber",
         "redis://localhost/1/5",
         "mysql://localhost",
+        "redis+cluster://a,b",
+        "redis+sentinel://a,b/main",
+        "memory://?timeout=1",
+        "sqlite:///x?timeout=0",
+        "sqlite:///x?max_age=0",
+        "sqlite:///x?max_bytes=1000",
+        "sqlite:///x?max_bytes=many",
+        "sqlite:///x?prefix=a",
+        "redis://localhost?prefix=a%0Ab",
         5,
     ],
-    "REP_STORE_PREFIX": [5, "a\nb"],
-    "REP_STORE_MAX_AGE": [0],
-    "REP_STORE_MAX_BYTES": [1_000],
-    "REP_STORE_TIMEOUT": [0],
     "REP_MEMORY_MAX_BYTES": [0, "many", 1.5, True],
     "REP_CACHE_TTL": [-1, "a day", float("nan"), float("inf")],
     "REP_CACHE_TTL_MIN": [-1],
@@ -97,6 +102,29 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_STORE", "sqlite://x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
         ("REP_STORE", "sqlite3:///x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
         ("REP_STORE", "sqlite:///", "'sqlite:///PATH'"),
+        (
+            "REP_STORE",
+            "sqlite:///x?timeuot=2",
+            "a URI whose options are timeout, max_age, max_bytes, and not 'timeuot'; "
+            "did you mean 'timeout'?",
+        ),
+        (
+            "REP_STORE",
+            "redis://localhost?prefx=a",
+            "a URI whose options are prefix, timeout, max_age, and not 'prefx'; "
+            "did you mean 'prefix'?",
+        ),
+        (
+            "REP_STORE",
+            "sqlite:///x?a=5",
+            "a URI whose options are timeout, max_age, max_bytes, and not 'a'",
+        ),
+        ("REP_STORE", "memory://?a", "'memory://', without options"),
+        (
+            "REP_STORE",
+            "redis://h?timeout=-1",
+            "a URI whose timeout is a number of seconds, 0.05 or more",
+        ),
         ("REP_STORE", "sqlite:///:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
         ("REP_STORE", "sqlite://:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
         ("REP_STORE", "sqlite:///~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
@@ -106,7 +134,11 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_STORE", "redis:host", f"{REDIS}; did you mean 'redis://host'?"),
         ("REP_STORE", "redis:me:pass@host", f"{REDIS}; did you mean 'redis://***@host'?"),
         ("REP_STORE", "Redis://host", f"{REDIS}; did you mean 'redis://host'?"),
-        ("REP_STORE", "redis+sentinel://a:1", "'redis+sentinel://HOST,HOST/SERVICE'"),
+        (
+            "REP_STORE",
+            "unix:run/redis.sock",
+            "'unix:///PATH'; did you mean 'unix:///run/redis.sock'?",
+        ),
         ("REP_STORE", "/tmp/x.db", f"{STORES}; did you mean 'sqlite:////tmp/x.db'?"),
         ("REP_STORE", "localhost:6379", f"{STORES}; did you mean 'redis://localhost:6379'?"),
         ("REP_STORE", "http://host", STORES),
@@ -199,7 +231,7 @@ def test_a_password_is_not_among_what_was_changed():
     changed = Options.from_settings(
         Settings({"REP_STORE": "rediss://u:secret@h/0?a=b"})
     ).non_default()
-    assert changed == {"REP_STORE": "rediss://***@h/0?***"}
+    assert changed == {"REP_STORE": "rediss://***@h/0?a=***"}
 
 
 @pytest.mark.parametrize(

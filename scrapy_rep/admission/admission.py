@@ -94,7 +94,7 @@ class Admission:
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
         self.idle: Idle = Idle(crawler, options, clock, self.queues)
-        cache.limit.on_room = self._start_lookups
+        cache.lookups.on_room = self._start_lookups
 
     @classmethod
     def of(cls, crawler: Crawler) -> Admission | None:

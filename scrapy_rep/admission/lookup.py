@@ -63,7 +63,7 @@ class Lookups(HoldReason):
     @property
     def has_room(self) -> bool:
         """Whether a lookup need not wait until others have ended."""
-        return self._cache.limit.has_room
+        return self._cache.lookups.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask`` must be looked up first.
@@ -104,7 +104,7 @@ class Lookups(HoldReason):
             return
         self._is_beginning = True
         try:
-            while self._cache.limit.has_room and not self._cache.closing:
+            while self._cache.lookups.has_room and not self._cache.closing:
                 origin = self._next_unknown()
                 if origin is None:
                     return

@@ -6,28 +6,27 @@ fetches of robots.txt ended, with the text) in the store. If the record has expi
 fetches robots.txt.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from scrapy import Request
-from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.joined_lookups import Done, JoinedLookups
-from scrapy_rep.cache.lookup_limit import LookupLimit, Permit
-from scrapy_rep.cache.records import Records
+from scrapy_rep.cache.lookups import Done, Lookup, Lookups
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
-Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
+Parsed = Callable[[RobotsTxt, Request], Coroutine[Any, Any, None]]
 
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
@@ -47,14 +46,12 @@ class Census(NamedTuple):
     """Number of origins in ``known`` whose robots.txt is unreachable."""
 
 
-class _LookupResult(NamedTuple):
+class LookupResult(NamedTuple):
     """The result of the lookup of an origin."""
 
     entry: Entry
     robots: RobotsTxt | None
     """The robots.txt whose rules are valid; None if no rules are valid."""
-    is_new: bool = False
-    """Whether the signal ``robots_parsed`` must be sent for ``robots``."""
 
 
 class Cache:
@@ -67,10 +64,14 @@ class Cache:
     """
 
     def __init__(
-        self, records: Records, entries: BoundedCache[Origin, Entry], parsed: Parsed
+        self,
+        lookups: Lookups[LookupResult],
+        entries: BoundedCache[Origin, Entry],
+        parsed: Parsed,
     ) -> None:
-        self._records = records
-        self._policy = records.policy
+        self.lookups: Lookups[LookupResult] = lookups
+        lookups.make = self._result_of
+        self._policy = lookups.policy
         self._entries = entries
         # An origin that was unreachable in another crawl may be reachable now. Without an entry it
         # is looked up again.
@@ -86,18 +87,15 @@ class Cache:
         """Returns what a robots.txt asks of crawlers beside its rules, such as a delay. The
         admission sets it, for all crawls of the process to the same."""
         self._parsed = parsed
-        self._time = records.clock.time
+        self._time = lookups.clock.time
         self._began = self._time()
-        self._logger = LimitedLogger(__name__, records.crawler)
+        self._logger = LimitedLogger(__name__, lookups.crawler)
+        self._background = Background()
         self._returns = 0
-        self.limit: LookupLimit = records.limit
-        self._lookups: JoinedLookups[_LookupResult] = JoinedLookups(
-            self._look_up, self._store_and_send_parsed, records.limit
-        )
 
     @property
     def closing(self) -> bool:
-        return self._lookups.closing
+        return self.lookups.closing
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it is not valid.
@@ -120,7 +118,7 @@ class Cache:
 
         After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError.
         """
-        return self._with_rules(origin, tokens, await self._lookups.result(origin, tokens, page))
+        return self._with_rules(origin, tokens, await self.lookups.result(origin, tokens, page))
 
     def start_lookup(
         self, origin: Origin, tokens: Tokens, page: Request, done: Done[Entry]
@@ -130,12 +128,12 @@ class Cache:
         Raises CrawlClosingError if the crawl is closing. With an entry, the error means nothing.
         """
 
-        def pass_entry(found: _LookupResult | None, error: Exception) -> None:
+        def pass_entry(found: LookupResult | None, error: Exception) -> None:
             done(None if found is None else self._with_rules(origin, tokens, found), error)
 
-        self._lookups.join_or_start(origin, tokens, page, pass_entry)
+        self.lookups.join(origin, tokens, page, pass_entry)
 
-    def _with_rules(self, origin: Origin, tokens: Tokens, found: _LookupResult) -> Entry:
+    def _with_rules(self, origin: Origin, tokens: Tokens, found: LookupResult) -> Entry:
         """Return the entry of a lookup. If that was for other tokens, add the rules for these."""
         if found.robots is not None and not found.entry.has_rules_for(tokens):
             self._put(origin, found.entry, tokens, found.robots)
@@ -143,11 +141,11 @@ class Cache:
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
         """Look up ``origin``; return the robots.txt whose rules are valid; None if no rules are."""
-        return (await self._lookups.result(origin, tokens, page)).robots
+        return (await self.lookups.result(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
-        return await self._records.stored(origin)
+        return await self.lookups.stored(origin)
 
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
@@ -156,7 +154,7 @@ class Cache:
         is not put in memory: this is left to a lookup, which also announces the record.
         """
         record = await self.record(origin)
-        if not self._records.is_fresh(record):
+        if not self.lookups.is_fresh(record):
             return None
         access = self._policy.access(record, self._time())
         entry = Entry(access)
@@ -171,47 +169,48 @@ class Cache:
         entries = [entry for entry in all_entries if entry.start <= now < entry.end]
         return Census(
             known=len(entries),
-            waiting=len(self._lookups),
-            requests=self._lookups.waiters,
+            waiting=len(self.lookups),
+            requests=self.lookups.waiters,
             unreachable=sum(entry.is_unreachable for entry in entries),
         )
 
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
-        self._lookups.close()
+        self.lookups.close()
 
     async def finish(self) -> None:
-        """Wait until all records are stored."""
-        await self._lookups.finish()
-        await self._records.finish()
+        """Wait until all fetches have ended, and all handlers of ``robots_parsed``."""
+        await self.lookups.finish()
+        await self._background.finish()
 
-    async def _look_up(
-        self, origin: Origin, tokens: Tokens, page: Request, permit: Permit | None
-    ) -> _LookupResult:
-        """Return the result of a lookup, whose entry is put in memory.
+    def _result_of(self, lookup: Lookup[LookupResult], end: Record | Exception) -> LookupResult:
+        """Put the entry of a lookup in memory, and return the result.
 
         After an error, which is logged, it disallows all pages for REP_RETRY_DELAY.
         """
+        if isinstance(end, CrawlClosingError):
+            raise end
+        origin = lookup.origin
         try:
-            asked = self._time()
-            record = await self._records.find(origin, page, permit)
-            known, fetched = self.known_entry(origin), record.last.evidence.at
-            if known is None and self._entries.evicted and self._began <= fetched < asked:
+            if isinstance(end, Exception):
+                raise end  # noqa: TRY301 - as if it had been raised here
+            known, fetched = self.known_entry(origin), end.last.evidence.at
+            if known is None and self._entries.evicted and self._began <= fetched < lookup.began:
                 self._count_memory_miss()
             is_known = known is not None and known.start == fetched
-            entry, robots = self.put_record(origin, record, tokens)
-        except Exception as error:
-            if self.closing and isinstance(error, CancelledError):
-                raise
+            entry, robots = self.put_record(origin, end, lookup.tokens)
+        except Exception:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
-            return _LookupResult(self._disallow_all(origin), None)
+            return LookupResult(self._disallow_all(origin), None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
-        is_new = robots is not None and record.copy is record.last and not is_known
-        return _LookupResult(entry, robots, is_new)
+        if robots is not None and end.copy is end.last and not is_known:
+            # Nobody waits for it: a handler may itself wait for requests to this origin.
+            self._background.start(self._parsed(robots, lookup.page))
+        return LookupResult(entry, robots)
 
     def _count_memory_miss(self) -> None:
         """Count a lookup of an origin whose entry was evicted; the thousandth is logged."""
-        self._records.count(stats.MEMORY_MISSES)
+        self.lookups.count(stats.MEMORY_MISSES)
         self._returns += 1
         if self._returns == _MANY_RETURNS:
             self._logger.info(
@@ -222,16 +221,6 @@ class Cache:
                 self._entries.max_bytes,
                 self._returns,
             )
-
-    async def _store_and_send_parsed(
-        self, origin: Origin, found: _LookupResult | None, page: Request
-    ) -> None:
-        """Store the record, if it was fetched; then send the signal, if its robots.txt is new."""
-        await self._records.store_fetched(origin)
-        # The signal is sent only now, when no request waits for the lookup: a handler of the signal
-        # may itself wait for requests to this origin.
-        if found is not None and found.robots is not None and found.is_new:
-            await self._parsed(found.robots, page)
 
     def put_record(
         self, origin: Origin, record: Record, tokens: Tokens

@@ -7,10 +7,11 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.registry import make_store
+from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores.uri import make_keeper
 from scrapy_rep.utils.bounded import BoundedCache
 
 _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
@@ -24,18 +25,22 @@ class Shared:
     """
 
     def __init__(self, options: Options) -> None:
-        self.store: Store = make_store(options.store_config)
+        self.store: Keeper = make_keeper(options.store_config)
         self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
-        self._users: set[object] = set()
+        self._users: set[Lookups[Any]] = set()
 
-    def add_user(self, user: object) -> None:
+    def add_user(self, user: Lookups[Any]) -> None:
+        for other in self._users:
+            other.claim_fetched()
         self._users.add(user)
+        self.store.users = len(self._users)
 
-    async def remove_user(self, user: object) -> None:
+    async def remove_user(self, user: Lookups[Any]) -> None:
         """Remove ``user``. If it was the last user, remove the entries and close the store."""
         if user not in self._users:
             return
         self._users.remove(user)
+        self.store.users = len(self._users)
         if not self._users:
             self.entries.clear()
             await self.store.close()

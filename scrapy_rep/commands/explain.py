@@ -37,7 +37,7 @@ from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
-from scrapy_rep.stores import registry
+from scrapy_rep.stores.uri import display_name
 from scrapy_rep.utils.text import printable, utc_time_text, without_credentials
 
 
@@ -151,7 +151,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
         stored = got.is_from_store(got.record)
-        source = f"from {registry.display_name(options.store)}" if stored else "just fetched"
+        source = f"from {display_name(options.store)}" if stored else "just fetched"
         how = record_text.details(got.record, options, time(), source)
         lines += section("robots.txt", how)
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])

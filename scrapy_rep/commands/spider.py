@@ -22,7 +22,7 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.registry import make_unguarded_store
+from scrapy_rep.stores.uri import make_store
 
 T = TypeVar("T")
 _ATTRIBUTES: Final = ("user_agent", PURPOSES_KEY, "download_delay", "download_timeout")
@@ -78,7 +78,7 @@ class CoroutineRunner:
         self.settings: BaseSettings = process.settings.copy()
         self._spidercls.update_settings(self.settings)
         self.options: Options = Options.from_settings(self.settings)
-        make_unguarded_store(self.options.store_config)
+        make_store(self.options.store_config)
 
     def run(self, function: Callable[[Crawler], Awaitable[T]]) -> T:
         """Run a crawl in which ``function`` is awaited; return the result of ``function``.

@@ -18,9 +18,8 @@ from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
-from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.lookup_limit import LookupLimit
-from scrapy_rep.cache.records import Records
+from scrapy_rep.cache.cache import Cache, LookupResult
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.cache.shared_by_crawls import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
@@ -74,8 +73,7 @@ class CrawlParts:
         self.drops: Drops = Drops(crawler, self.announcer)
         self.override_log: OverrideLog = OverrideLog(crawler, overrides)
         self._shared = get_shared(options)
-        records = self._make_records()
-        self.cache: Cache = Cache(records, self._shared.entries, self._send_parsed)
+        self.cache: Cache = Cache(self._make_lookups(), self._shared.entries, self._send_parsed)
         decider = Decider(crawler, self.cache, overrides)
         self.decider: Decider = decider
         self._leases = leases = HostLeases(self._shared.store, clock)
@@ -102,17 +100,17 @@ class CrawlParts:
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
-    def _make_records(self) -> Records:
+    def _make_lookups(self) -> Lookups[LookupResult]:
         crawler, options, clock = self._crawler, self._options, self.clock
         most = options.concurrent_fetches or concurrent_requests(crawler.settings)
-        return Records(
+        return Lookups(
             policy=options.policy,
             store=self._shared.store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
             send_record=self.announcer.send_record,
             clock=clock,
             jitter=random.random,
-            limit=LookupLimit(most, clock),
+            permits=most,
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
             count=partial(stats.count, crawler),
@@ -121,7 +119,7 @@ class CrawlParts:
 
     def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
-        self._shared.add_user(self)
+        self._shared.add_user(self.cache.lookups)
         self._watch.start()
         if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
@@ -159,7 +157,7 @@ class CrawlParts:
         except TimeoutError:
             self._logger.warning("Some records of robots.txt may not have been stored")
         finally:
-            await self._shared.remove_user(self)
+            await self._shared.remove_user(self.cache.lookups)
 
     async def _finish(self) -> None:
         await self.cache.finish()

@@ -101,5 +101,5 @@ class Subresources:
             if entry is None:
                 log_lookup_error(self._crawler, origin, error)
 
-        if self._cache.limit.has_room and not self._cache.closing:
+        if self._cache.lookups.has_room and not self._cache.closing:
             self._decider.start_lookup(request, done)

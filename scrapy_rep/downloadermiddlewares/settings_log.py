@@ -23,7 +23,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.protocol.product_tokens import is_product_token
 from scrapy_rep.settings import Options, unknown_settings
-from scrapy_rep.stores import registry
+from scrapy_rep.stores.uri import display_name, path_of
 from scrapy_rep.utils.log import LimitedLogger
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
@@ -77,7 +77,7 @@ def log_start(
 
 def _describe_store(uri: str) -> str:
     """Return its name, and a hint if it is a file in the directory where the crawl is run."""
-    name, path = registry.display_name(uri), registry.path_of(uri)
+    name, path = display_name(uri), path_of(uri)
     is_here = path is not None and not inside_project() and str(path) not in uri
     return f"{name} (outside of a project, in the current directory)" if is_here else name
 

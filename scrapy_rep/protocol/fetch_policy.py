@@ -4,7 +4,7 @@ Both are determined from the record: how the last fetches of robots.txt ended.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
 from typing import Final
@@ -111,15 +111,17 @@ class Policy:
         if isinstance(outcome, Unavailable):
             return Record(origin, outcome)
         at = outcome.evidence.at
-        record = Record(origin, outcome, unreachable_since=at, tries=1).after(previous)
-        seconds = record.unreachable_for
+        copy = None if previous is None else previous.copy
+        since, seconds, tries = at, 0.0, 1
         if previous is not None and previous.unreachable_since is not None:
+            since = min(at, previous.unreachable_since)
             # The gap is limited, as the clock may have been set forward or back.
             gap = min(max(0.0, at - previous.last.evidence.at), limits.UNREACHABLE_GAP_MAX)
-            seconds += gap if outcome.of_origin and previous.of_origin else 0.0
-        delay = self._retry_delay(outcome, record.tries, jitter)
+            gap = gap if outcome.of_origin and previous.of_origin else 0.0
+            seconds, tries = previous.unreachable_for + gap, previous.tries + 1
+        delay = self._retry_delay(outcome, tries, jitter)
         next_try = None if outcome.permanent else at + delay
-        return replace(record, unreachable_for=seconds, next_try=next_try)
+        return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
     def _disallows_all_until(self, record: Record) -> float:
         """Return until when an outage disallows all pages; infinity if that takes another try."""

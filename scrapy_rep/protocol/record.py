@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final, get_args, get_type_hints
 
+from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 
-VERSION: Final = 3
+VERSION: Final = 4
+_VERSION: Final = bytes([VERSION])
 _LEVEL: Final = 1
 """Compression level of zlib: half the time of the default level, for a tenth more bytes."""
 _to_json: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -20,7 +22,7 @@ _MAX_HEADER: Final = 262_144
 
 
 def max_encoded_size(max_size: int) -> int:
-    """Return the limit for an encoded record whose body has at most ``max_size`` bytes."""
+    """Return the limit for the encoded body of a record, whose text has ``max_size`` bytes."""
     # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
     most = _max_inflated_size(max_size)
     return 1 + most + 5 * (most // 16_384 + 1) + 11
@@ -66,62 +68,42 @@ class Record:
         """
         return isinstance(self.last, Available) or self.last.of_origin
 
-    def after(self, earlier: Record | None) -> Record:
-        """Return the record with the copy of an ``earlier`` one, and as part of its outage.
+    def encode(self) -> tuple[bytes, bytes | None]:
+        """Return the state and the body of the record as bytes.
 
-        Both are only added if the last fetch has failed, and no fetch after ``earlier`` is known
-        that has not. The outage has the earlier begin and the longer duration of both. If it had
-        begun before ``earlier``, which was no failure, it begins with the last fetch.
+        The body is the copy; empty without one; None if the copy that is stored stays, as the last
+        fetch has failed. Raises ValueError if ``of_origin`` is false.
         """
-        since = self.unreachable_since
-        if since is None or earlier is None:
-            return self
-        at, before = self.last.evidence.at, earlier.last.evidence.at
-        if self.copy is not None and self.copy.evidence.at > before:
-            return self
-        if earlier.unreachable_since is None:
-            if since >= before:
-                return replace(self, copy=earlier.copy)
-            return replace(
-                self, copy=earlier.copy, unreachable_since=at, unreachable_for=0, tries=1
-            )
-        copies = [copy for copy in (earlier.copy, self.copy) if copy is not None]
-        return replace(
-            self,
-            copy=max(copies, key=lambda copy: copy.evidence.at, default=None),
-            unreachable_since=min(since, earlier.unreachable_since),
-            unreachable_for=max(self.unreachable_for, earlier.unreachable_for),
-            tries=max(self.tries, earlier.tries + 1),
-        )
-
-    def encode(self) -> bytes:
-        """Return the record as bytes. Raises ValueError if ``of_origin`` is false."""
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
-        older = None if isinstance(self.last, Available) else self.copy
-        header = {
+        state = {
             "origin": str(self.origin),
             "last": {"kind": self.last.kind.value, **_without_defaults(self.last.evidence)},
-            "copy": None if older is None else _without_defaults(older.evidence),
             "unreachable_since": self.unreachable_since,
             "unreachable_for": self.unreachable_for,
             "tries": self.tries,
             "next_try": self.next_try,
         }
-        head = _to_json(header).encode()
-        body = b"" if self.copy is None else self.copy.body
-        # The length of the header, the header, and the body of the copy.
-        inflated = len(head).to_bytes(4, "big") + head + body
-        return bytes([VERSION]) + zlib.compress(inflated, _LEVEL)
+        body: bytes | None = None
+        if isinstance(self.last, Available):
+            head = _to_json(_without_defaults(self.last.evidence)).encode()
+            # The length of the header, the header, and the text.
+            inflated = len(head).to_bytes(4, "big") + head + self.last.body
+            body = _VERSION + zlib.compress(inflated, _LEVEL)
+        elif isinstance(self.last, Unavailable):
+            body = b""
+        return _VERSION + _to_json(state).encode(), body
 
     @classmethod
-    def decode(cls, data: bytes, key: str, *, max_size: int) -> Record:
-        """Return the record that ``encode`` wrote for the file with that ``key``.
+    def decode(
+        cls, state: bytes, body: bytes, key: str, *, max_size: int = limits.MAX_BODY_BYTES
+    ) -> Record:
+        """Return the record that ``encode`` wrote for the origin with that ``key``.
 
         RecordError is raised for data of another version or file, above ``max_size``, or damaged.
         """
         try:
-            return _decode(data, key, max_size)
+            return _decode(state, body, key, max_size)
         except RecordError:
             raise
         # Damaged data may raise any error; callers treat a RecordError as a missing record.
@@ -129,31 +111,18 @@ class Record:
             raise RecordError(f"damaged record: {type(error).__name__}") from error
 
 
-def _decode(data: bytes, key: str, max_size: int) -> Record:
+def _decode(state: bytes, body: bytes, key: str, max_size: int) -> Record:
     """Do what ``Record.decode`` does, but raise any error for damaged data."""
-    if data[:1] != bytes([VERSION]):
+    if state[:1] != _VERSION or body[:1] not in {_VERSION, b""}:
         raise RecordError("record of another version")
-    if len(data) > max_encoded_size(max_size):
+    if len(state) > _MAX_HEADER or len(body) > max_encoded_size(max_size):
         raise RecordError("record above the limit")
-    inflated = _inflate(data[1:], max_size)
-    end = 4 + int.from_bytes(inflated[:4], "big")
-    body = inflated[end:]
-    if end - 4 > _MAX_HEADER or len(body) > max_size:
-        raise RecordError("record with too large a header or body")
-    header = json.loads(inflated[4:end])
+    header = json.loads(state[1:])
     if header["origin"] != key:
         raise RecordError("record of another file")
-    last, older = dict(header["last"]), header["copy"]
+    last = dict(header["last"])
     kind = Kind(last.pop("kind"))
     evidence = _evidence_of(**last)
-    copy = None if older is None else Available(body, _evidence_of(**older))
-    outcome: Outcome
-    if kind is Kind.AVAILABLE:
-        outcome = copy = Available(body, evidence)
-    elif kind is Kind.UNAVAILABLE:
-        outcome = Unavailable(evidence)
-    else:
-        outcome = Unreachable(evidence)
     times = map(header.__getitem__, ("unreachable_since", "next_try", "unreachable_for"))
     since, next_try, seconds = map(_float_or_none, times)
     tries = header["tries"]
@@ -161,7 +130,26 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
         raise RecordError("record with numbers that are none")
     if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:
         raise RecordError("record that contradicts itself")
+    copy = _copy_of(body, max_size) if body and kind is not Kind.UNAVAILABLE else None
+    outcome: Outcome
+    if kind is Kind.AVAILABLE:
+        if copy is None or copy.evidence.at != evidence.at:
+            raise RecordError("record without its text")
+        outcome = copy
+    elif kind is Kind.UNAVAILABLE:
+        outcome = Unavailable(evidence)
+    else:
+        outcome = Unreachable(evidence)
     return Record(_origin_of_key(key), outcome, copy, since, seconds, tries, next_try)
+
+
+def _copy_of(body: bytes, max_size: int) -> Available:
+    inflated = _inflate(body[1:], max_size)
+    end = 4 + int.from_bytes(inflated[:4], "big")
+    text = inflated[end:]
+    if end - 4 > _MAX_HEADER or len(text) > max_size:
+        raise RecordError("record with too large a header or body")
+    return Available(text, _evidence_of(**json.loads(inflated[4:end])))
 
 
 def _origin_of_key(key: str) -> Origin:

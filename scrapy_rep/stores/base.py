@@ -1,16 +1,12 @@
-"""The interfaces of a store: ``Store`` for crawls, ``BareStore`` for commands.
+"""The interface of a store: records as bytes, and leases, by key.
 
-A store keeps records and leases. A record contains how the last fetches of a robots.txt ended. A
-lease is a right that only one worker has, for a limited time. The lease of an origin is the right
-to fetch its robots.txt: all others wait until that worker has put the record. The lease of a host
-is the right to send the next request to it, so that all workers together keep its delay, and its
-pauses.
+The key of a record is its origin as text. A lease is a right that only one worker has, for a
+limited time: to fetch a robots.txt, or to send the next request to a host. A store blocks, and
+raises StoreError; it knows nothing of event loops. ``Keeper`` calls it for a crawl.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Final, NamedTuple, Protocol
-
-from scrapy_rep.protocol.record import Record
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 PAUSE: Final = "pause"
 """The holder of leases that no worker has: that of a host in a pause, and those of REFUSED."""
@@ -19,6 +15,8 @@ HOST: Final = "host"
 REFUSED: Final = "refused"
 """The kind of a lease that marks a host that has refused. PAUSE holds it from the refusal until
 another response, or some time after the pause."""
+WORKER: Final = "worker:"
+"""The first characters of the key of a lease that says that a worker uses the store."""
 
 
 def key_of_host(host: str, kind: str = HOST) -> str:
@@ -45,91 +43,85 @@ class Lease(NamedTuple):
     """Seconds until it ends."""
 
 
-class RecordAndLease(NamedTuple):
-    """The record of a key, and its lease."""
+class Stored(NamedTuple):
+    """A record as it is stored."""
 
-    record: Record | None
-    """The last record that was put; None if there is no record, or none that can be decoded."""
-    lease: Lease | None
-    """The lease of the key; None if there is none that is valid."""
-
-    @property
-    def holder(self) -> str | None:
-        """The name of the worker that holds the lease; None if there is no valid lease."""
-        return None if self.lease is None else self.lease.holder
+    state: bytes
+    body: bytes
+    """The last good copy; empty if there is none."""
 
 
-def newer_record(stored: Record | None, ours: Record | None) -> Record | None:
-    """Return the record that was fetched later; if its fetch has failed, ``after`` the other one.
+class Found(NamedTuple):
+    """What was found in a store."""
 
-    If both were fetched at once, it is ``stored``, unless that has no copy.
+    records: Mapping[str, Stored]
+    """The records by key, without those that are missing."""
+    workers: int = 0
+    """Number of workers that use the store now."""
+
+
+class Put(NamedTuple):
+    """Store a record, unless what is stored is from after ``at``, in seconds since the epoch."""
+
+    key: str
+    state: bytes
+    body: bytes | None
+    """None if the body that is stored stays."""
+    at: float
+
+
+class Claim(NamedTuple):
+    """Give ``holder`` the lease of ``key`` for ``seconds`` from now, unless another has it.
+
+    With ``force``, it is taken from another holder, and kept at least as long as that one would.
     """
-    if stored is None or ours is None:
-        return stored or ours
-    if stored.last.evidence.at == ours.last.evidence.at:
-        return ours if stored.copy is None else stored
-    older, newer = sorted((stored, ours), key=lambda record: record.last.evidence.at)
-    return newer.after(older) if newer.of_origin and older.of_origin else newer
+
+    key: str
+    holder: str
+    seconds: float
+    force: bool = False
+
+
+class Release(NamedTuple):
+    """End the lease of ``key``, if ``holder`` has it."""
+
+    key: str
+    holder: str
+
+
+Change = Put | Claim | Release
 
 
 class Store(Protocol):
-    """Stores records and leases by key.
+    """Keeps records and leases by key. Except ``peek``, methods block, and raise StoreError.
 
-    The key of a record, and of the lease to fetch it, is the origin as text; the lease of a host
-    has a key of its own. A
-    store that outlives the process may be shared by several processes: each process gets the
-    records and leases of all processes. The content of a store is not trusted: a record that
-    ``Record.decode`` refuses counts as missing. It refuses records above ``max_encoded_size``, so a
-    store doesn't check the size, but should not load larger values into memory. All methods raise
-    StoreError if the store can't be read, or written.
+    A store that outlives the process may be shared by several processes. Its content is not
+    trusted: ``Record.decode`` refuses what it can't read.
     """
 
-    async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``, each None without one that can be used."""
+    is_shared: ClassVar[bool]
+    """Whether other processes may use the store. If not, no method waits for anything."""
 
-    async def claim(
-        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
-    ) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds`` from now, unless another has it.
+    def peek(self, keys: Sequence[str]) -> Found | None:
+        """Return what ``read`` would; None if it would have to wait, or to be asked elsewhere."""
 
-        With ``force``, ``holder`` gets the lease from whoever has it, and keeps it at least as long
-        as that one would have. With ``if_absent``, the lease is only given if the store has no
-        record, not even one that can't be decoded. Return the record and the lease as they are
-        afterwards: look at the holder to see who has it, or if nobody has. The record is read after
-        the lease was given, so a worker that gets the lease after another worker's fetch gets the
-        new record.
-        """
+    def read(self, keys: Sequence[str]) -> Found:
+        """Return the records of ``keys``, and how many workers there are."""
 
-    async def pauses_left(self) -> Mapping[str, float]:
-        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends.
+    def write(self, changes: Sequence[Change]) -> list[Lease | None]:
+        """Make all changes, or none; return for each Claim the lease afterwards, else None."""
+
+    def pauses_left(self) -> Mapping[str, float]:
+        """Return the keys whose leases PAUSE holds, and the seconds until each ends.
 
         Those of the kind HOST are pauses, those of REFUSED are marks, which outlast the pause.
         """
 
-    async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of that of its file; end its lease, if ``holder`` has it."""
+    def keys(self) -> Iterator[str]:
+        """Yield the keys of all records. One that is put or deleted meanwhile may be missing."""
 
-    async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it."""
-
-    async def close(self) -> None:
-        """Finish all writes, and close connections and files. A later call opens them again."""
-
-
-class BareStore(Store, Protocol):
-    """A store whose errors are raised, for commands that list and change records.
-
-    Crawls use a store with a guard (``stores/guarded.py``), which raises no errors.
-    """
-
-    def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, including records that can't be decoded.
-
-        A key whose record is put or deleted meanwhile may be missing, and a key may come twice.
-        """
-
-    async def discard(self, key: str) -> bool:
+    def delete(self, key: str) -> bool:
         """Delete the record of ``key``; return whether there was one."""
 
-    async def prune(self) -> int:
-        """Delete records that are too old, or too many, as crawls do, too; return how many."""
+    def close(self) -> None:
+        """Close connections and files. A later call opens them again."""

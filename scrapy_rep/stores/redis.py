@@ -1,70 +1,74 @@
 """The store in Redis or Valkey, which crawlers on several machines may share.
 
-Each record and lease is a key that expires, so that Redis itself deletes old ones. Calls run
-in threads, because redis-py's asyncio client only works with the asyncio reactor. Calls that wait
-at the same time are sent in one pipeline. A key of another type than ours was written by another
-program, and is not used: each worker then acts without that lease.
+Each record is a hash, and each lease a string, which expire: Redis itself deletes old ones. A key
+of another type was written by another program, and is not used.
 """
 
-import math
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
-from itertools import islice
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
 
-from redis.exceptions import ResponseError
+from redis import ConnectionPool, Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.connection import parse_url
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ReadOnlyError, ResponseError
+from redis.retry import Retry
 
-from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
-from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
-from scrapy_rep.stores.redis_client import ERRORS, Connector
-from scrapy_rep.utils.bounded import Once
-from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
-from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.stores.base import (
+    PAUSE,
+    WORKER,
+    Change,
+    Claim,
+    Found,
+    Lease,
+    Put,
+    Stored,
+    StoreError,
+)
 
-T = TypeVar("T")
-
-_THREADS: Final = 4
-"""Number of threads for calls of a cluster, which are not sent in pipelines."""
-_BATCH: Final = 100
+_ERRORS: Final = (RedisError, OSError)
 _PAGE: Final = 1_000
 """Number of keys that a step of SCAN examines. A step blocks the server for about 1 ms."""
-_MAX_HOLDER: Final = 200
-"""Maximum number of bytes read from a lease."""
-
-# pcall is used, because call would raise an error if the value is not a string.
-_RELEASE: Final = """
-if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
+# pcall returns the error of a key of another type, which call would raise.
+_NOW: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 """
-# Keys: the lease and the record. Arguments: the holder, milliseconds, 1 to take the lease from
-# another holder, the size of a holder, 1 to claim only if there is no record. The error of a failed
-# GETRANGE is returned and not raised, because in Redis before 7 the message of a raised error
-# doesn't begin with its type (WRONGTYPE). A string that doesn't expire (PTTL is -1) was written by
-# another program, and is replaced.
+# Arguments: the time of the record in seconds, its state, whether it has a body, the body, and
+# milliseconds to keep it. A record from the future was written with a wrong clock, and gives way.
+_PUT: Final = f"""{_NOW}
+local was = redis.pcall('HGET', KEYS[1], 'at')
+if type(was) == 'table' then return was end
+was = tonumber(was or 0) or 0
+if was > tonumber(ARGV[1]) and was * 1000 <= now then return 0 end
+redis.call('HSET', KEYS[1], 'at', ARGV[1], 'state', ARGV[2])
+if ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'body', ARGV[4]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+return 1
+"""
+# Arguments: the holder, milliseconds, and 1 to take the lease from another holder. A string that
+# doesn't expire (PTTL is -1) was written by another program, and is replaced.
 _CLAIM: Final = """
-local holder = redis.pcall('GETRANGE', KEYS[1], 0, ARGV[4])
+local holder = redis.pcall('GET', KEYS[1])
 if type(holder) == 'table' then return holder end
 local left, wanted = redis.call('PTTL', KEYS[1]), tonumber(ARGV[2])
-if ARGV[5] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then
-  if left < 0 then return {'', 0} end
-  return {holder, left}
-end
 if ARGV[3] == '1' then
   wanted = math.max(wanted, left)
-elseif holder ~= '' and holder ~= ARGV[1] and left > 0 then
+elseif holder and holder ~= ARGV[1] and left > 0 then
   return {holder, left}
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', wanted)
 return {ARGV[1], wanted}
 """
-# A sorted set of the keys of paused hosts, by the end of the pause in milliseconds.
-_NOW: Final = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+_RELEASE: Final = """
+if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
 """
-_ADD_PAUSE: Final = f"""{_NOW}
+# Sorted sets of the keys of paused hosts, and of workers, by the end of their leases in
+# milliseconds. An end is never earlier than before.
+_ADD: Final = f"""{_NOW}
 local ending = now + ARGV[2]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) < ending then
@@ -72,7 +76,7 @@ if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) < ending then
 end
 redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
 """
-_PAUSES: Final = f"""{_NOW}
+_ENDS: Final = f"""{_NOW}
 local found = redis.pcall('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')
 if found.err then return found end
 for i = 2, #found, 2 do found[i] = found[i] - now end
@@ -81,228 +85,144 @@ return found
 
 
 class RedisStore:
-    """A store in Redis: one key per record and lease, and one with all pauses."""
+    """A store in Redis. ``max_age`` is in seconds, and ``timeout``, which each call may take."""
 
-    def __init__(
-        self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
-    ) -> None:
-        """``max_age`` is in seconds. Raises ValueError if redis-py can't read ``uri``."""
-        self._connector = Connector(uri, timeout=timeout)
-        self._prefix = prefix
-        self._pauses = f"{prefix}pauses"
-        self._limit = max_encoded_size(max_size)
-        self._max_size = max_size
-        self._max_age = max(1, round(max_age * 1000))
-        self._logged = Once()
-        self._logger = LimitedLogger(__name__)
-        # A cluster gets each call separately: one node that is down would fail a whole pipeline.
-        at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
-        self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
-        # Separate threads, so that the claim of a host doesn't wait until records are read.
-        self._claims = Workers("robots.txt-claims", run=self._run, **at_a_time)
-        self._workers = Workers("robots.txt-keys")
+    is_shared: ClassVar[bool] = True
 
-    async def get(self, key: str) -> RecordAndLease:
-        def get(pipeline: Any) -> Any:
-            self._queue_get_record(key, pipeline)
-            lease = self._key("lease", key)
-            pipeline.getrange(lease, 0, _MAX_HOLDER)
-            pipeline.pttl(lease)
-            return read
-
-        def read(replies: list[Any]) -> RecordAndLease:
-            data, *lease = replies
-            return RecordAndLease(self._record(key, data), self._lease(key, *lease))
-
-        found: RecordAndLease = await self._calls.call(get)
-        return found
-
-    async def claim(
-        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
-    ) -> RecordAndLease:
-        """Claim as in ``Store``; a key of another program counts as the lease of ``holder``."""
-        milliseconds = max(1, math.ceil(seconds * 1000))
-
-        def claim(pipeline: Any) -> Any:
-            names = self._key("lease", key), self._key("record", key)
-            arguments = holder, milliseconds, int(force), _MAX_HOLDER, int(if_absent)
-            pipeline.execute_command("EVAL", _CLAIM, 2, *names, *arguments)
-            self._queue_get_record(key, pipeline)
-            if holder == PAUSE:
-                pipeline.execute_command("EVAL", _ADD_PAUSE, 1, self._pauses, key, milliseconds)
-            return read
-
-        def read(replies: list[Any]) -> RecordAndLease:
-            claimed, data = replies[:2]
-            name, left = (claimed, None) if isinstance(claimed, Exception) else claimed
-            # Without a lease that can be used, each worker acts as if it held the lease.
-            record, lease = self._record(key, data), self._lease(key, name, left)
-            if lease is None and (isinstance(claimed, Exception) or not if_absent):
-                lease = Lease(holder, seconds)
-            return RecordAndLease(record, lease)
-
-        found: RecordAndLease = await self._claims.call(claim)
-        return found
-
-    async def pauses_left(self) -> Mapping[str, float]:
-        def get(pipeline: Any) -> Any:
-            pipeline.execute_command("EVAL", _PAUSES, 1, self._pauses)
-            return read
-
-        def read(replies: list[Any]) -> dict[str, float]:
-            if self._is_foreign(self._pauses, replies[0]):
-                return {}  # a worker that claims the lease of a host is told of its pause
-            (found,) = _raise_first_error(replies)
-            keys = (key.decode("utf-8", "replace") for key in found[::2])
-            return {key: int(left) / 1000 for key, left in zip(keys, found[1::2], strict=True)}
-
-        pauses: dict[str, float] = await self._calls.call(get)
-        return pauses
-
-    async def put(self, record: Record, holder: str | None = None) -> None:
-        def put(pipeline: Any) -> Any:
-            key, data = self._key("record", str(record.origin)), record.encode()
-            pipeline.set(key, data, px=self._max_age)
-            if holder is not None:
-                self._queue_release(str(record.origin), holder, pipeline)
-            return _raise_first_error
-
-        await self._calls.call(put)
-
-    async def release(self, key: str, holder: str) -> None:
-        await self._calls.call(partial(self._queue_release, key, holder))
-
-    async def scan_keys(self) -> AsyncIterator[str]:
-        start, end = self._key("record", "\0").split("\0")
-        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
-
-        def scan() -> Iterator[bytes]:
-            with self._client() as client:
-                yield from client.scan_iter(pattern, _PAGE)
-
-        found = scan()
-        while keys := await self._workers.call(lambda: list(islice(found, _PAGE))):
-            for key in dict.fromkeys(keys):
-                # Keys of scrapy-rep are valid UTF-8. Of those of other programs, the bytes that
-                # are not valid are left out.
-                name = key.decode("utf-8", "ignore")
-                yield name.removeprefix(start).removesuffix(end)
-
-    async def discard(self, key: str) -> bool:
-        def discard(pipeline: Any) -> Any:
-            pipeline.delete(self._key("record", key))
-            return _raise_first_error
-
-        (count,) = await self._calls.call(discard)
-        return bool(count)
-
-    async def prune(self) -> int:
-        """Return 0: Redis deletes expired keys itself. Raises StoreError if it can't be reached."""
-
-        def ping() -> int:
-            with self._client() as client:
-                client.ping()
-            return 0
-
-        return await self._workers.call(ping)
-
-    async def close(self) -> None:
-        for workers in (self._calls, self._claims, self._workers):
-            await workers.stop()
-        self._connector.close()
-
-    def _run(self, jobs: list[Job]) -> None:
-        """Send the commands of all jobs in one pipeline, and set the result of each job.
-
-        The function of a job adds commands to the pipeline and returns another function, which
-        reads the replies to these commands. The pipeline is no transaction: if a command fails, the
-        other jobs are not affected.
-        """
+    def __init__(self, url: str, *, prefix: str, max_age: float, timeout: float) -> None:
+        """Raise ValueError if redis-py can't read ``url``; open nothing."""
+        limits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
+        # One retry, because the server may have closed an idle connection.
+        retry = Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
         try:
-            spans = []
-            with self._client() as client, client.pipeline(transaction=False) as pipeline:
-                for job in jobs:
-                    first = len(pipeline)
-                    job.run(pipeline)
-                    spans.append(slice(first, len(pipeline)))
-                replies = pipeline.execute(raise_on_error=False)
-            for job, span in zip(jobs, spans, strict=True):
-                if job.error is None:
-                    job.func = partial(self._read, job.result, replies[span])
-                    job.run()
-        except Exception as error:  # noqa: BLE001 - raised where each job is awaited
-            for job in jobs:
-                job.error = error
-        deliver_results(jobs)
+            # redis-py declares no types for this function.
+            options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
+            options.update(limits, decode_responses=False, client_name="scrapy-rep", retry=retry)
+            self._pool = ConnectionPool(**options)
+            # redis-py checks the options when it makes a connection, which is not opened here.
+            self._pool.connection_class(**self._pool.connection_kwargs)
+        except (ValueError, TypeError, RedisError):
+            raise ValueError("redis-py can't read that URL") from None
+        self._secrets = [
+            str(options[name]) for name in ("password", "username") if options.get(name)
+        ]
+        self._client = Redis(connection_pool=self._pool)
+        self._prefix = prefix
+        self._max_age = max(1, round(max_age * 1000))
 
-    def _read(self, read: Callable[[list[Any]], T], replies: list[Any]) -> T:
-        with self._store_errors():
-            return read(replies)
-
-    def _queue_release(self, key: str, holder: str, pipeline: Any) -> Any:
-        """Add the commands that release a lease to ``pipeline``; return what reads the replies."""
-        pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", key), holder)
-        if holder == PAUSE:
-            pipeline.zrem(self._pauses, key)
-        return _raise_first_error
-
-    def _key(self, kind: str, key: str) -> str:
-        # A cluster determines the node of a key by its part in braces.
-        return f"{self._prefix}{kind}:{{{key}}}"
-
-    def _queue_get_record(self, key: str, pipeline: Any) -> None:
-        # Another program may have written a value of any size. One byte above the limit is enough
-        # for Record.decode to refuse it.
-        pipeline.getrange(self._key("record", key), 0, self._limit)
-
-    def _record(self, key: str, data: Any) -> Record | None:
-        if data and isinstance(data, bytes):
-            with suppress(RecordError):
-                return Record.decode(data, key, max_size=self._max_size)
+    def peek(self, keys: Sequence[str]) -> None:  # noqa: ARG002
         return None
 
-    def _lease(self, key: str, holder: Any, left: Any) -> Lease | None:
-        """Return the lease of ``key`` from the replies of Redis, ``left`` in milliseconds.
+    def read(self, keys: Sequence[str]) -> Found:
+        with self._pipeline() as pipeline:
+            for key in keys:
+                pipeline.hmget(self._key("record", key), "state", "body")
+            pipeline.execute_command("EVAL", _ENDS, 1, f"{self._prefix}workers")
+            *replies, workers = self._execute(pipeline)
+        records = {
+            key: Stored(reply[0], reply[1] or b"")
+            for key, reply in zip(keys, replies, strict=True)
+            if reply is not None and reply[0] is not None
+        }
+        return Found(records, len(workers or ()) // 2)
 
-        None if there is none, or another program has written it. Other errors are raised.
-        """
-        if self._is_foreign(self._key("lease", key), holder):
-            return None
-        _raise_first_error([holder, left])
-        return (
-            Lease(holder.decode("utf-8", "replace"), left / 1000) if holder and left > 0 else None
-        )
+    def write(self, changes: Sequence[Change]) -> list[Lease | None]:
+        with self._pipeline() as pipeline:
+            ends = []
+            for change in changes:
+                self._add_change(change, pipeline)
+                ends.append(len(pipeline))
+            replies = self._execute(pipeline)
+        firsts = [0, *ends[:-1]]
+        return [
+            _lease_of(replies[first], change) for change, first in zip(changes, firsts, strict=True)
+        ]
 
-    def _is_foreign(self, name: str, reply: Any) -> bool:
-        """Return whether the Redis key ``name`` has another type than ours; log a warning once."""
-        if not isinstance(reply, ResponseError) or not str(reply).startswith("WRONGTYPE"):
-            return False
-        if self._logged.add_if_new(name):
-            self._logger.warning(
-                "The Redis key %a was not written by scrapy-rep and is not used: each worker "
-                "acts without it",
-                name,
-            )
-        return True
+    def _add_change(self, change: Change, pipeline: Any) -> None:
+        """Add the commands that make ``change``; the first one returns the lease."""
+        run = pipeline.execute_command
+        if isinstance(change, Put):
+            has_body, body = change.body is not None, change.body or b""
+            values = f"{change.at!r}", change.state, int(has_body), body, self._max_age
+            run("EVAL", _PUT, 1, self._key("record", change.key), *values)
+            return
+        lease = self._key("lease", change.key)
+        is_worker = change.key.startswith(WORKER)
+        # The set in which the lease is listed, if it is in one.
+        listed = f"{self._prefix}workers" if is_worker else f"{self._prefix}pauses"
+        is_listed = is_worker or change.holder == PAUSE
+        if isinstance(change, Claim):
+            left = max(1, round(change.seconds * 1000))
+            run("EVAL", _CLAIM, 1, lease, change.holder, left, int(change.force))
+            if is_listed:
+                run("EVAL", _ADD, 1, listed, change.key, left)
+        else:
+            run("EVAL", _RELEASE, 1, lease, change.holder)
+            if is_listed:
+                pipeline.zrem(listed, change.key)
+
+    def pauses_left(self) -> Mapping[str, float]:
+        with self._pipeline() as pipeline:
+            pipeline.execute_command("EVAL", _ENDS, 1, f"{self._prefix}pauses")
+            found = self._execute(pipeline)[0] or []
+        keys = (key.decode("utf-8", "replace") for key in found[::2])
+        return {key: int(left) / 1000 for key, left in zip(keys, found[1::2], strict=True)}
+
+    def keys(self) -> Iterator[str]:
+        start = self._key("record", "")
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*"
+        with self._errors():
+            found = dict.fromkeys(self._client.scan_iter(pattern, _PAGE))
+        for key in found:
+            yield key.decode("utf-8", "replace").removeprefix(start)
+
+    def delete(self, key: str) -> bool:
+        with self._errors():
+            return bool(self._client.delete(self._key("record", key)))
+
+    def close(self) -> None:
+        self._pool.disconnect()
+
+    def _key(self, kind: str, key: str) -> str:
+        return f"{self._prefix}{kind}:{key}"
 
     @contextmanager
-    def _client(self) -> Iterator[Any]:
-        """Yield the client; raise its errors as StoreError."""
-        with self._store_errors():
-            yield self._connector.client()
+    def _pipeline(self) -> Iterator[Any]:
+        """Yield a pipeline, which is no transaction. Raises StoreError."""
+        with self._errors(), self._client.pipeline(transaction=False) as pipeline:
+            yield pipeline
+
+    @staticmethod
+    def _execute(pipeline: Any) -> list[Any]:
+        """Return the replies, None for a key of another type; raise the first other error."""
+        replies = pipeline.execute(raise_on_error=False)
+        for number, reply in enumerate(replies):
+            if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
+                replies[number] = None
+            elif isinstance(reply, Exception):
+                raise reply
+        return list(replies)
 
     @contextmanager
-    def _store_errors(self) -> Iterator[None]:
-        """Raise errors of redis-py as StoreError."""
+    def _errors(self) -> Iterator[None]:
+        """Raise errors of redis-py as StoreError, without credentials."""
         try:
             yield
-        except ERRORS as error:
-            raise StoreError(self._connector.message_of(error)) from None
+        except ReadOnlyError:
+            why = "it is a read-only replica: REP_STORE must name the primary"
+            raise StoreError(why) from None
+        except _ERRORS as error:
+            message = f"{type(error).__name__}: {error}"
+            for secret in self._secrets:
+                message = message.replace(secret, "***")
+            raise StoreError(message) from None
 
 
-def _raise_first_error(replies: list[Any]) -> list[Any]:
-    """Return ``replies``; if there are exceptions among them, raise the first one instead."""
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
-    return replies
+def _lease_of(reply: Any, change: Change) -> Lease | None:
+    """Return the lease after ``change``. One whose key can't be used counts as given."""
+    if not isinstance(change, Claim):
+        return None
+    if reply is None:
+        return Lease(change.holder, change.seconds)
+    holder, left = reply
+    return Lease(holder.decode("utf-8", "replace"), left / 1000)

@@ -1,75 +1,94 @@
 """The store in an SQLite file, which all processes of a machine may share.
 
-The file has a row for each record and lease. It has a write-ahead log, so that reads don't
-wait for writes. Each process has one thread that reads and one that writes. Calls that arrive while
-the writing thread is busy are run in its next transaction, because a transaction costs more than a
-call. Old records are deleted after a transaction, every few minutes or after many writes. If a
-process is killed, only its current transaction is lost.
+The file has a row for each record and lease. It has a write-ahead log, so that reads don't wait for
+writes. Old records are deleted after a transaction, every few minutes or after many writes. A file
+that is damaged, or of another program, is refused and stays as it is.
 """
 
+import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import ClassVar, Final, TypeVar
 
-from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
-from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
-from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile
-from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
-from scrapy_rep.utils.sqlite import transaction
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
+from scrapy_rep.protocol.record import max_encoded_size
+from scrapy_rep.stores.base import (
+    PAUSE,
+    WORKER,
+    Change,
+    Claim,
+    Found,
+    Lease,
+    Put,
+    Stored,
+    StoreError,
+)
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.sqlite import (
+    DamagedFileError,
+    FileError,
+    FileFormat,
+    ForeignFileError,
+    Identity,
+    OtherVersionError,
+    file_errors,
+    identity_of,
+    open_file,
+    transaction,
+)
 
+T = TypeVar("T")
+
+FORMAT: Final = FileFormat(
+    0x52455001,
+    5,
+    (
+        """CREATE TABLE records (origin TEXT PRIMARY KEY NOT NULL, written REAL NOT NULL,
+           state BLOB NOT NULL, body BLOB NOT NULL)""",
+        "CREATE INDEX records_written ON records (written)",
+        """CREATE TABLE leases (origin TEXT PRIMARY KEY NOT NULL, holder TEXT NOT NULL,
+           taken REAL NOT NULL, seconds REAL NOT NULL) WITHOUT ROWID""",
+        # Of the other leases there are many, and they are not searched.
+        f"CREATE INDEX leases_of_pauses ON leases (origin) WHERE holder = '{PAUSE}'",
+    ),
+    auto_vacuum="INCREMENTAL",
+)
 # A lease is valid for its seconds after the time at which it was taken, and for as many seconds
-# before that time: a clock may be set back, and two processes may read the clock in one order and
-# write in the other.
-_LEASE_IS_VALID: Final = """
-typeof(leases.holder) = 'text' AND typeof(leases.taken) = 'real'
-AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.seconds
+# before that time: a clock may be set back.
+_VALID: Final = "abs(:now - taken) < seconds"
+# What is above the limit, which Record.decode refuses, is not loaded into memory.
+_RECORDS: Final = """
+SELECT origin, state, body FROM records WHERE origin IN (SELECT value FROM json_each(:keys))
+AND typeof(state) = 'blob' AND typeof(body) = 'blob' AND length(state) + length(body) <= :limit
 """
-# Data above the limit, which Record.decode refuses, is not loaded into memory.
-# The holder is cast to a blob: if it were a text that is not valid UTF-8, reading the row would
-# fail.
-_GET: Final = f"""
-SELECT (SELECT data FROM records
-        WHERE origin = :origin AND typeof(data) = 'blob' AND length(data) <= :limit),
-       CAST(holder AS BLOB), taken + seconds - :now
-FROM (SELECT 1) LEFT JOIN leases ON origin = :origin AND {_LEASE_IS_VALID}
-"""  # noqa: S608 - a constant
-_GET_ALL: Final = f"""
-SELECT records.origin, data, CAST(holder AS BLOB), taken + seconds - :now
-FROM records LEFT JOIN leases ON leases.origin = records.origin AND {_LEASE_IS_VALID}
-WHERE records.origin IN (%s) AND typeof(data) = 'blob' AND length(data) <= :limit
+_WORKERS: Final = f"""
+SELECT count(*) FROM leases WHERE origin >= '{WORKER}' AND origin < '{WORKER}~' AND {_VALID}
 """  # noqa: S608 - a constant
 _PAUSES: Final = f"""
-SELECT CAST(origin AS BLOB), taken + seconds - :now FROM leases
-WHERE holder = '{PAUSE}' AND {_LEASE_IS_VALID}
+SELECT origin, taken + seconds - :now FROM leases WHERE holder = '{PAUSE}' AND {_VALID}
 """  # noqa: S608 - a constant
-_CLAIM: Final = f"""
-INSERT INTO leases (origin, holder, taken, seconds)
-SELECT :origin, :holder, :now, :seconds
-WHERE NOT :if_absent OR NOT EXISTS (SELECT 1 FROM records WHERE origin = :origin)
-ON CONFLICT (origin) DO UPDATE
-SET holder = excluded.holder, taken = excluded.taken, seconds = CASE
-    WHEN :force AND {_LEASE_IS_VALID}
-    THEN max(excluded.seconds, leases.taken + leases.seconds - excluded.taken)
-    ELSE excluded.seconds
-END
-WHERE :force OR NOT ({_LEASE_IS_VALID}) OR leases.holder = excluded.holder
-"""  # noqa: S608 - a constant
+# A record from the future was written with a wrong clock, and gives way.
 _PUT: Final = """
-INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
-ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
+INSERT INTO records (origin, written, state, body) VALUES (:key, :at, :state, ifnull(:body, x''))
+ON CONFLICT (origin) DO UPDATE SET written = excluded.written, state = excluded.state,
+    body = CASE WHEN :body IS NULL THEN body ELSE excluded.body END
+WHERE excluded.written >= records.written OR records.written > :now
 """
-_RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
-_PAGE_OF_ORIGINS: Final = """
-SELECT CAST(origin AS BLOB) FROM records
-WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
-"""
-_DROP: Final = "DELETE FROM records WHERE origin = ?"
-_DROP_LEASES: Final = "DELETE FROM leases WHERE abs(:now - taken) >= seconds"
+_CLAIM: Final = f"""
+INSERT INTO leases (origin, holder, taken, seconds) VALUES (:key, :holder, :now, :seconds)
+ON CONFLICT (origin) DO UPDATE SET holder = excluded.holder, taken = excluded.taken,
+    seconds = CASE WHEN :force AND {_VALID} THEN max(excluded.seconds, taken + seconds - :now)
+              ELSE excluded.seconds END
+WHERE :force OR NOT ({_VALID}) OR leases.holder = excluded.holder
+"""  # noqa: S608 - a constant
+_LEASE: Final = (
+    f"SELECT holder, taken + seconds - :now FROM leases WHERE origin = :key AND {_VALID}"  # noqa: S608
+)
+_RELEASE: Final = "DELETE FROM leases WHERE origin = :key AND holder = :holder"
+_DROP_LEASES: Final = f"DELETE FROM leases WHERE NOT ({_VALID})"  # noqa: S608 - a constant
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
 (SELECT rowid FROM records WHERE written < ? OR written > ? LIMIT ?)
@@ -80,222 +99,164 @@ DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written L
 
 _PRUNE_EVERY: Final = 300.0
 """Seconds between two prunings (deletions of old records), each of which follows a transaction."""
-_PRUNE_AFTER: Final = 2_000
-"""Number of written records after which the next pruning doesn't wait for _PRUNE_EVERY."""
-_PRUNE_ROWS: Final = 2_000
-"""Maximum number of records deleted in a transaction, so that other processes don't wait long."""
-_PAGE: Final = 1_000
-_KEYS: Final = 500
-"""Maximum number of records that one statement reads."""
+_PRUNED: Final = 2_000
+"""Number of written records after which the next pruning doesn't wait for _PRUNE_EVERY, and of
+records that a pruning deletes at most, so that other processes don't wait long."""
 _FREE_PAGES: Final = 2_000
 """Maximum number of free pages returned to the file system after a pruning."""
 
 
-@dataclass(frozen=True, eq=False)
-class _ClaimIfAbsent:
-    """Marks a claim that is only made without a record of ``key``: see ``_end_needless_claims``."""
+class _Connection:
+    """A connection to the file, which is opened at first use, and after an error or ``close``."""
 
-    key: str
-    claim: Callable[[sqlite3.Connection], RecordAndLease]
+    def __init__(self, path: Path, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._connection: sqlite3.Connection | None = None
+        self._identity: Identity = None
 
-    def __call__(self, connection: sqlite3.Connection) -> RecordAndLease:
-        return self.claim(connection)
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
+        """Return the result of ``func``, called with the connection. Raises StoreError."""
+        try:
+            with file_errors():
+                if self._connection is not None and identity_of(self._path) != self._identity:
+                    self.close()  # the file was removed, or replaced by another
+                if self._connection is None:
+                    self._connection = self._open()
+                    self._identity = identity_of(self._path)
+                return func(self._connection)
+        except FileError as error:
+            self.close()
+            advice = {
+                DamagedFileError: "; delete it, or set REP_STORE to another file",
+                ForeignFileError: "; set REP_STORE to another file",
+                OtherVersionError: "; delete it, or set REP_STORE to another file",
+            }.get(type(error), "")
+            raise StoreError(f"it is {error}{advice}") from error
+
+    def _open(self) -> sqlite3.Connection:
+        if not self._path.parent.is_dir():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            LimitedLogger(__name__).info("Made the directory of REP_STORE: %s", self._path.parent)
+        connection = open_file(self._path, FORMAT, timeout=self._timeout)
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        return connection
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
 
 
 class SQLiteStore:
     """A store in the SQLite file ``path``.
 
-    A record whose text has more than ``max_size`` bytes is not returned. Records older than
-    ``max_age`` seconds are deleted, and the oldest ones while the file uses more than ``max_bytes``
-    bytes. ``timeout`` is the seconds to wait for other processes that write; ``clock`` returns the
-    seconds since the epoch. If ``deletes_damaged``, a damaged file is replaced by a new one, once.
+    Records older than ``max_age`` seconds are deleted, and the oldest ones while the file uses more
+    than ``max_bytes`` bytes. ``timeout`` is the seconds to wait for other processes; ``clock``
+    returns the seconds since the epoch. One thread at a time may call ``peek``, one ``read``, and
+    one all the rest.
     """
+
+    is_shared: ClassVar[bool] = True
 
     def __init__(
         self,
         path: Path,
         *,
-        max_size: int,
         max_age: float,
         max_bytes: int,
         timeout: float,
         clock: Callable[[], float],
-        deletes_damaged: bool = True,
     ) -> None:
-        self._file = DatabaseFile(path, timeout, deletes_damaged=deletes_damaged)
-        self._max_size = max_size
-        self._max_age = max_age
-        self._max_bytes = max_bytes
+        self._peeking = _Connection(path, 0.0)
+        self._reading = _Connection(path, timeout)
+        self._writing = _Connection(path, timeout)
+        self._limit = max_encoded_size(MAX_BODY_BYTES)
+        self._max_age, self._max_bytes = max_age, max_bytes
         self._clock = clock
-        self._reading = Connection(self._file)
-        self._writing = Connection(self._file)
-        self._reader = Workers("robots.txt-reader", batch=50)
-        self._writer = Workers("robots.txt-writer", batch=1_000, run=self._write)
         self._written = 0
         self._prune_at = 0.0
 
-    async def get(self, key: str) -> RecordAndLease:
-        return await self._reader.call(
-            lambda: self._reading.run(lambda connection: self._record_and_lease(connection, key))
-        )
+    def peek(self, keys: Sequence[str]) -> Found | None:
+        # The file is made, and waited for, in a thread.
+        if not self._writing.is_open:
+            return None
+        with suppress(StoreError):
+            return self._peeking.run(lambda connection: self._read(keys, connection))
+        return None
 
-    async def claim(
-        self, key: str, holder: str, seconds: float, *, force: bool = False, if_absent: bool = False
-    ) -> RecordAndLease:
-        def claim(connection: sqlite3.Connection) -> RecordAndLease:
-            values = {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds}
-            claimed = connection.execute(_CLAIM, {**values, "force": force, "if_absent": if_absent})
-            if if_absent and not force and claimed.rowcount > 0:
-                return RecordAndLease(None, Lease(holder, seconds))
-            return self._record_and_lease(connection, key)
+    def read(self, keys: Sequence[str]) -> Found:
+        return self._reading.run(lambda connection: self._read(keys, connection))
 
-        func: Callable[..., RecordAndLease] = _ClaimIfAbsent(key, claim) if if_absent else claim
-        return await self._writer.call(func)
+    def _read(self, keys: Sequence[str], connection: sqlite3.Connection) -> Found:
+        values = {"keys": json.dumps(keys), "limit": self._limit}
+        records = {key: Stored(*row) for key, *row in connection.execute(_RECORDS, values)}
+        (workers,) = connection.execute(_WORKERS, {"now": self._clock()}).fetchone()
+        return Found(records, workers)
 
-    async def pauses_left(self) -> Mapping[str, float]:
-        def read(connection: sqlite3.Connection) -> dict[str, float]:
-            rows = connection.execute(_PAUSES, {"now": self._clock()})
-            return {key.decode("utf-8", "replace"): left for key, left in rows}
-
-        return await self._reader.call(lambda: self._reading.run(read))
-
-    async def put(self, record: Record, holder: str | None = None) -> None:
-        def put(connection: sqlite3.Connection) -> None:
-            self._written += 1
-            connection.execute(_PUT, (str(record.origin), self._clock(), record.encode()))
-            if holder is not None:
-                connection.execute(_RELEASE, (str(record.origin), holder))
-
-        await self._writer.call(put)
-
-    async def release(self, key: str, holder: str) -> None:
-        def release(connection: sqlite3.Connection) -> None:
-            connection.execute(_RELEASE, (key, holder))
-
-        await self._writer.call(release)
-
-    async def scan_keys(self) -> AsyncIterator[str]:
-        def page(after: bytes, connection: sqlite3.Connection) -> list[bytes]:
-            return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]
-
-        last = b""
-        while True:
-            found = await self._reader.call(partial(self._reading.run, partial(page, last)))
-            for last in found:
-                yield last.decode("utf-8", "replace")
-            if len(found) < _PAGE:
-                return
-
-    async def discard(self, key: str) -> bool:
-        def discard(connection: sqlite3.Connection) -> bool:
-            return connection.execute(_DROP, (key,)).rowcount > 0
-
-        return await self._writer.call(discard)
-
-    async def prune(self) -> int:
-        pruned = 0
-        while True:
-            step = await self._reader.call(lambda: self._writing.run(self._prune))
-            pruned += step
-            if step < _PRUNE_ROWS:
-                return pruned
-
-    async def close(self) -> None:
-        await self._writer.stop()
-        await self._reader.call(self._close)
-        await self._reader.stop()
-
-    def _close(self) -> None:
-        self._reading.close()
-        self._writing.close()
-
-    def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
-        values = {"origin": key, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
-        return self._decode(key, *connection.execute(_GET, values).fetchone())
-
-    def _decode(
-        self, key: str, data: bytes | None, holder: bytes | None, left: float
-    ) -> RecordAndLease:
-        """Return the values of a row; without the record if it can't be decoded."""
-        record = None
-        if data is not None:
-            with suppress(RecordError):
-                record = Record.decode(data, key, max_size=self._max_size)
-        lease = None if holder is None else Lease(holder.decode("utf-8", "replace"), left)
-        return RecordAndLease(record, lease)
-
-    def _write(self, jobs: list[Job]) -> None:
-        """Run jobs in one transaction: all succeed or fail together; deliver results and errors.
-
-        Before that, the claims that need no lease, as there is a record, get it as their result.
-        Afterwards old records are deleted, if the last pruning was long ago or many were written.
-        """
-        try:
-            jobs = self._end_needless_claims(jobs)
-            if jobs:
-                self._writing.run(lambda connection: self._transact(connection, jobs))
-        except Exception as error:  # noqa: BLE001 - raised where each job is awaited
-            for job in jobs:
-                job.error = error
-        deliver_results(jobs)
-        if self._written >= _PRUNE_AFTER or monotonic() >= self._prune_at:
-            # The results of the jobs are delivered already. A pruning that fails is repeated later.
-            with suppress(StoreError):
+    def write(self, changes: Sequence[Change]) -> list[Lease | None]:
+        leases = self._writing.run(lambda connection: self._write(changes, connection))
+        if self._written >= _PRUNED or monotonic() >= self._prune_at:
+            with suppress(StoreError):  # a pruning that fails is repeated later
                 self._writing.run(self._prune)
+        return leases
 
-    def _end_needless_claims(self, jobs: list[Job]) -> list[Job]:
-        """End the claims that are made only without a record, if there is one; return the rest."""
-        # They only read for this, and so don't wait for other processes that write.
-        claims = {job: job.func.key for job in jobs if isinstance(job.func, _ClaimIfAbsent)}
-        keys = list(set(claims.values()))
-        found: dict[str, RecordAndLease] = {}
-        for first in range(0, len(keys), _KEYS):
-            found |= self._writing.run(partial(self._known, keys=keys[first : first + _KEYS]))
-        ended = {job: found[key] for job, key in claims.items() if key in found}
-        for job, result in ended.items():
-            job.result = result
-        deliver_results(list(ended))
-        return [job for job in jobs if job not in ended]
-
-    def _known(self, connection: sqlite3.Connection, keys: list[str]) -> dict[str, RecordAndLease]:
-        """Return the records of ``keys`` that can be read, and their leases; not leases alone.
-
-        One statement reads all: in each, this thread waits for the others of the process.
-        """
-        names = {f"key{number}": key for number, key in enumerate(keys)}
-        values = {"now": self._clock(), "limit": max_encoded_size(self._max_size), **names}
-        rows = connection.execute(_GET_ALL % ", ".join(f":{name}" for name in names), values)
-        found = {key: self._decode(key, *row) for key, *row in rows}
-        return {key: each for key, each in found.items() if each.record is not None}
-
-    @staticmethod
-    def _transact(connection: sqlite3.Connection, jobs: list[Job]) -> None:
+    def _write(
+        self, changes: Sequence[Change], connection: sqlite3.Connection
+    ) -> list[Lease | None]:
         with transaction(connection):
-            for job in jobs:
-                job.result = job.func(connection)
+            return [self._change(change, connection) for change in changes]
 
-    def _prune(self, connection: sqlite3.Connection) -> int:
-        """Delete records that are too old; if the file is too large, also the oldest records.
+    def _change(self, change: Change, connection: sqlite3.Connection) -> Lease | None:
+        values = {**change._asdict(), "now": self._clock()}
+        if isinstance(change, Claim):
+            connection.execute(_CLAIM, values)
+            lease = connection.execute(_LEASE, values).fetchone()
+            return None if lease is None else Lease(*lease)
+        is_put = isinstance(change, Put)
+        self._written += is_put
+        connection.execute(_PUT if is_put else _RELEASE, values)
+        return None
 
-        Also delete ended leases. It begins transactions of its own. Return the number of deleted
-        records: if it is _PRUNE_ROWS or more, there may be further records to delete.
+    def pauses_left(self) -> Mapping[str, float]:
+        now = {"now": self._clock()}
+        return self._writing.run(lambda connection: dict(connection.execute(_PAUSES, now)))
+
+    def keys(self) -> Iterator[str]:
+        query = "SELECT origin FROM records WHERE typeof(origin) = 'text' ORDER BY origin"
+        for (key,) in self._writing.run(lambda connection: connection.execute(query).fetchall()):
+            yield str(key)
+
+    def delete(self, key: str) -> bool:
+        drop = "DELETE FROM records WHERE origin = ?"
+        return self._writing.run(lambda connection: connection.execute(drop, (key,)).rowcount > 0)
+
+    def close(self) -> None:
+        for connection in (self._peeking, self._reading, self._writing):
+            connection.close()
+
+    def _prune(self, connection: sqlite3.Connection) -> None:
+        """Delete ended leases and records that are too old; if the file is too large, the oldest.
+
+        It deletes at most _PRUNED records; if there are more, the next write deletes them.
         """
         self._written = 0
-        self._prune_at = monotonic() + _PRUNE_EVERY
         with transaction(connection):
             now = self._clock()  # read only now: BEGIN may have waited for other processes
             connection.execute(_DROP_LEASES, {"now": now})
             # Records from far in the future are deleted, too: they were written with a wrong clock.
-            ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
+            ages = now - self._max_age, now + self._max_age, _PRUNED
             pruned = connection.execute(_DROP_OLD, ages).rowcount
-        if self._used_bytes(connection) > self._max_bytes:
-            with transaction(connection):
-                pruned += connection.execute(_DROP_OLDEST, (_PRUNE_ROWS,)).rowcount
-        if pruned >= _PRUNE_ROWS:
-            self._prune_at = 0.0
+            if self._used_bytes(connection) > self._max_bytes:
+                pruned += connection.execute(_DROP_OLDEST, (_PRUNED,)).rowcount
+        self._prune_at = monotonic() + (0.0 if pruned >= _PRUNED else _PRUNE_EVERY)
         # Not ``execute``: it would stop after the first freed page, which it returns as a row.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
-        return int(pruned)
 
     @staticmethod
     def _used_bytes(connection: sqlite3.Connection) -> int:

@@ -3,11 +3,12 @@
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
-from scrapy_rep.cache.lookup_limit import LookupLimit
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.settings import Options
+from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.per_crawl import add_part
@@ -92,9 +93,10 @@ class Parts:
         return [
             each.at
             for each in self.time.calls
-            if not isinstance(getattr(each.call, "__self__", None), LookupLimit | Hosts)
+            if not isinstance(getattr(each.call, "__self__", None), Lookups | Hosts)
         ]
 
 
 def lease_store(time):
-    return MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: time.now)
+    store = MemoryStore(max_bytes=2**24, clock=lambda: time.now)
+    return Keeper(store, clock=time.clock)

@@ -7,8 +7,10 @@ import pytest
 
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.stores.base import PAUSE
+from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.utils.clock import Clock
 from tests.stores.test_contract import LONG, is_about, memory, sqlite
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.in_asyncio
 HOST = "example.com"
@@ -17,7 +19,7 @@ SHORT = 0.2
 
 @pytest.fixture(params=["memory", "sqlite"])
 def workers(request, tmp_path):
-    store = memory() if request.param == "memory" else sqlite(tmp_path / "robots.sqlite")
+    store = Keeper(memory()) if request.param == "memory" else of_file(tmp_path)
     return store, [HostLeases(store, Clock()) for _ in range(2)]
 
 
@@ -25,11 +27,11 @@ async def test_of_two_workers_one_has_the_host_until_it_gives_it_back(workers):
     store, (first, second) = workers
     assert await first.claim(HOST, LONG) is None
     assert (await second.claim(HOST, LONG)).left > 0
-    await ended(first, 2 * LONG, 0)
+    first.ended(HOST, 2 * LONG, 0)
     assert is_about(await second.claim(HOST, LONG), first._name, 2 * LONG)
-    await ended(second, 0, 0)
+    second.ended(HOST, 0, 0)
     assert await second.claim(HOST, LONG) is not None
-    await ended(first, 0, 0)
+    first.ended(HOST, 0, 0)
     assert await second.claim(HOST, LONG) is None
     await store.close()
 
@@ -37,9 +39,9 @@ async def test_of_two_workers_one_has_the_host_until_it_gives_it_back(workers):
 async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
     store, (first, second) = workers
     assert await first.claim(HOST, LONG) is None
-    await ended(first, None, 3 * LONG)
-    await ended(second, None, 2 * LONG)
-    await ended(first, LONG, 0)
+    first.ended(HOST, None, 3 * LONG)
+    second.ended(HOST, None, 2 * LONG)
+    first.ended(HOST, LONG, 0)
     assert list(await second.pauses_left()) == [HOST]
     assert is_about(await second.claim(HOST, LONG), PAUSE, 3 * LONG)
     assert await first.pause_until(HOST) is not None
@@ -54,7 +56,7 @@ async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
     """The lease of the worker is twice the delay, until the response has come."""
     store, (first, second) = workers
     assert await first.claim(HOST, 2 * LONG) is None
-    await ended(first, LONG, pause * LONG)
+    first.ended(HOST, LONG, pause * LONG)
     assert list(await second.pauses_left()) == [HOST]
     assert is_about(await second.claim(HOST, LONG), PAUSE, expected * LONG)
     await store.close()
@@ -62,7 +64,7 @@ async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
 
 async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
     """The event loop of the worker has stopped meanwhile."""
-    store = sqlite(tmp_path / "robots.sqlite")
+    store = of_file(tmp_path)
     first, second = (HostLeases(store, Clock()) for _ in range(2))
     claiming = asyncio.ensure_future(first.claim(HOST, SHORT))
     await asyncio.sleep(0)
@@ -72,26 +74,8 @@ async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
     await store.close()
 
 
-async def ended(leases, lease, pause):
-    leases.ended(HOST, lease, pause)
-    await leases.background.finish()
-
-
-class LateToRelease:
-    """A store that releases a lease some time after it was told to."""
-
-    def __init__(self, store):
-        self.store = store
-        self.claim = store.claim
-
-    async def release(self, *arguments):
-        await asyncio.sleep(SHORT)
-        await self.store.release(*arguments)
-
-
-async def test_the_end_of_a_lease_does_not_end_the_next_one():
-    store = memory()
-    first, second = HostLeases(LateToRelease(store), Clock()), HostLeases(store, Clock())
+async def test_the_end_of_a_lease_does_not_end_the_next_one(workers):
+    store, (first, second) = workers
     for _ in range(2):
         assert await first.claim(HOST, LONG) is None
         first.ended(HOST, 0, 0)
@@ -100,5 +84,8 @@ async def test_the_end_of_a_lease_does_not_end_the_next_one():
     claims.pop().cancel()
     assert await asyncio.gather(*claims) == [None, None]
     assert await second.claim(HOST, LONG) is not None
-    await first.background.finish()
-    assert await second.claim(HOST, LONG) is not None
+    await store.close()
+
+
+def of_file(directory):
+    return Keeper(sqlite(directory / "robots.sqlite"), timeout=PATIENCE)

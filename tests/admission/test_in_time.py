@@ -1,6 +1,6 @@
 """Delays and pauses of a host in made-up time: who waits, and until when.
 
-That a fleet keeps them, whatever goes wrong: tests/simulation. On the network: tests/wire.
+On the network: tests/wire.
 """
 
 import asyncio

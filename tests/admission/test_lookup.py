@@ -125,7 +125,7 @@ def test_no_more_lookups_are_under_way_than_there_is_room_for():
     assert scene.decider.under_way == 16
     while scene.network.under_way:
         scene.comes(next(iter(scene.network.under_way)))
-    assert scene.decider.most == 17  # the next begins when the answer has come, and is not read yet
+    assert scene.decider.most == 16
     assert scene.fetched == origins
     assert len(scene.leaves()) == len(origins)
 

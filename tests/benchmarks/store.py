@@ -29,7 +29,7 @@ from tests.redis_server import RedisServer
 
 AT_ONCE = 1_000
 LOOKS = 20_000
-SIZES = {"max_size": 512_000, "max_age": 60 * 86_400.0, "timeout": 30.0}
+SIZES = {"max_age": 60 * 86_400.0, "timeout": 30.0}
 BODY = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))
 
 

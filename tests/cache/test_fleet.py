@@ -57,14 +57,14 @@ class Lease:
         if self.client is None:
             found = self._query("SELECT taken + seconds FROM leases WHERE origin = :origin")
             return None if found is None else found[0]
-        end = self.client.execute_command("PEXPIRETIME", f"robots:lease:{{{self.origin}}}")
+        end = self.client.execute_command("PEXPIRETIME", f"robots:lease:{self.origin}")
         return None if end < 0 else end / 1000
 
     def expire(self):
         if self.client is None:
             self._query("UPDATE leases SET seconds = 0 WHERE origin = :origin")
         else:
-            self.client.pexpire(f"robots:lease:{{{self.origin}}}", 1)
+            self.client.pexpire(f"robots:lease:{self.origin}", 1)
 
 
 class Worker(CrawlProcess):
@@ -171,7 +171,7 @@ def test_a_worker_that_has_lost_its_lease_takes_the_record_that_another_has_stor
 
 
 async def test_a_long_wait_for_another_worker_is_logged(web, store, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.cache.records._LOGGED_POLL", 2)
+    monkeypatch.setattr("scrapy_rep.cache.lookups._LOGGED_POLL", 2)
     site = web.site(HANGS, RULES)
     lease = Lease(store, site)
     dead = Worker(store, [site.url("/")], REP_TIMEOUT=LONG)
@@ -278,8 +278,9 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     server.pause()
     site = web.site(RULES)
     script = [["stats", {"robotstxt/waited": 1}], ["close"]]
-    settings = {"REP_STORE_TIMEOUT": LONG, **SCRAPYS_QUEUE}
-    worker = Worker(server.uri, [site.url("/1")], mode, script=script, **settings)
+    settings = SCRAPYS_QUEUE
+    store = f"{server.uri}?timeout={LONG}"
+    worker = Worker(store, [site.url("/1")], mode, script=script, **settings)
     try:
         result = worker.result()
     finally:

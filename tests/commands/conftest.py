@@ -7,8 +7,8 @@ import pytest
 
 from tests.waiting import PATIENCE
 
-PATIENT = [f"--set={name}={PATIENCE}" for name in ("REP_TIMEOUT", "REP_STORE_TIMEOUT")]
-"""A machine that is busy is no store and no site that fails."""
+PATIENT = [f"--set=REP_TIMEOUT={PATIENCE}"]
+"""A machine that is busy is no site that fails."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from tests.waiting import PATIENCE
 PROJECT = {
     "scrapy.cfg": "[settings]\ndefault = settings\n",
     "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nSPIDER_MODULES = ['spiders']\n"
-    f"USER_AGENT = 'mybot/1.0'\nREP_STORE_TIMEOUT = REP_TIMEOUT = {PATIENCE}\n",
+    f"USER_AGENT = 'mybot/1.0'\nREP_TIMEOUT = {PATIENCE}\n",
     "spiders.py": "import scrapy\n\nclass Spider(scrapy.Spider):\n    name = 'a'\n\n"
     "    def parse(self, response):\n        '''\n        @url %s\n        @returns items 0 0\n        '''\n",
 }

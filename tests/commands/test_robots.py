@@ -1,10 +1,8 @@
 """``scrapy robots``, run as people run it."""
 
-import asyncio
 import json
 import re
 import subprocess
-from threading import Thread
 
 import pytest
 from scrapy.cmdline import ScrapyArgumentParser
@@ -13,8 +11,8 @@ from scrapy.settings import Settings
 
 from scrapy_rep.commands import Command
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import PAUSE, key_of_host
-from scrapy_rep.stores.registry import make_store
+from scrapy_rep.stores.base import PAUSE, Claim, key_of_host
+from scrapy_rep.stores.uri import make_store
 from tests.commands.started import started
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE
@@ -199,14 +197,8 @@ def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp
     uri = f"sqlite:///{tmp_path / 'robots.sqlite'}"
     store = make_store(Options(store=uri).store_config)
 
-    async def close():
-        await store.claim(key_of_host("127.0.0.1"), PAUSE, 2 * PATIENCE, force=True)
-        await store.close()
-
-    # There is an event loop in this thread already.
-    thread = Thread(target=asyncio.run, args=(close(),))
-    thread.start()
-    thread.join(PATIENCE)
+    store.write([Claim(key_of_host("127.0.0.1"), PAUSE, 2 * PATIENCE, force=True)])
+    store.close()
     explain = ["explain", "-s", f"REP_STORE={uri}"]
     run = robots_command(*explain, site.url("/"))
     assert "the site answered 429 or 503: no requests until " in run.out

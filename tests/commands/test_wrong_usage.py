@@ -51,7 +51,7 @@ UNREADABLE = "redis-py can't read that URL"
         ([*STORE, "REP_STORE=redis://a?db=x"], UNREADABLE),
         ([*STORE, "REP_STORE=redis://a?nosuch=1"], UNREADABLE),
         ([*STORE, "REP_STORE=rediss://a?nosuch=1"], UNREADABLE),
-        ([*STORE, "REP_STORE=redis+sentinel://a/b?nosuch=1"], UNREADABLE),
+        ([*STORE, "REP_STORE=redis://a?tiemout=1"], "did you mean 'timeout'?"),
         (["plan"], "plan requires URLs"),
         (["plan", "--urls-from", A], "the path of a file, not a URL"),
         (["plan", "--json", A], "--json is an option of check, explain, lint and cache only"),

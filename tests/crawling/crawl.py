@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred
 from tests.waiting import PATIENCE, until
 
 ADDON = {"scrapy_rep.Addon": 500}
-PATIENT = {"REP_TIMEOUT": PATIENCE, "REP_STORE_TIMEOUT": PATIENCE}
-AS_BY_DEFAULT = {"REP_TIMEOUT": 30, "REP_STORE_TIMEOUT": 2}
+PATIENT = {"REP_TIMEOUT": PATIENCE}
+AS_BY_DEFAULT = {"REP_TIMEOUT": 30}
 """In place of those, where a crawl says what it is set to."""
 SETTINGS = {
     "ADDONS": ADDON,
@@ -32,6 +32,11 @@ SETTINGS = {
 }
 
 SCRAPYS_QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
+
+
+def patient(uri):
+    """A REP_STORE whose store is waited for: a machine that is busy is no store that fails."""
+    return uri if "?" in uri or uri == "memory://" else f"{uri}?timeout={PATIENCE}"
 
 
 _ENDING = 20
@@ -230,7 +235,10 @@ async def crawl(
     ``phases``, when nothing is left to do, is a list of requests to go on with, or returns one.
     """
     result = Crawl()
-    runner = CrawlerRunner(Settings({**SETTINGS, **(settings or {})}, priority="project"))
+    settings = {**SETTINGS, **(settings or {})}
+    if settings["REP_TIMEOUT"] == PATIENCE:
+        settings["REP_STORE"] = patient(settings["REP_STORE"])
+    runner = CrawlerRunner(Settings(settings, priority="project"))
     crawler = runner.create_crawler(type("Spider", (spidercls,), spider_attributes))
     result.crawler = crawler
     left = list(phases)

@@ -34,7 +34,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import Robots, RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import SETTINGS, Crawl, ListSpider
+from tests.crawling.crawl import SETTINGS, Crawl, ListSpider, patient
 from tests.waiting import Clock
 
 MODES = {
@@ -128,6 +128,7 @@ def main():
         Clock().advance(order["later"])
     process_class, mode = MODES[order["mode"]]
     settings = {**SETTINGS, "LOG_LEVEL": "ERROR", **order["settings"], **mode}
+    settings["REP_STORE"] = patient(settings["REP_STORE"])
     process = process_class(settings)
     result = Crawl()
     cancels = order["cancels"]

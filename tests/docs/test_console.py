@@ -26,8 +26,8 @@ from tests.waiting import PATIENCE
 PROJECT = {
     "scrapy.cfg": "[settings]\ndefault = settings\n",
     "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nUSER_AGENT = 'mybot/1.0'\n"
-    # A machine that is busy is no store and no site that fails.
-    f"REP_STORE_TIMEOUT = REP_TIMEOUT = {PATIENCE}\n",
+    # A machine that is busy is no site that fails.
+    f"REP_TIMEOUT = {PATIENCE}\n",
 }
 RULES = "User-agent: *\nDisallow: /private\n"
 SYMPTOMS = "docs/usage/first-hour.rst"

@@ -92,7 +92,7 @@ def test_each_symptom_has_its_crawls():
 @pytest.mark.parametrize("symptom", SYMPTOMS)
 async def test_the_lines_of_a_symptom_are_logged(symptom, web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("scrapy_rep.cache.records._LOGGED_POLL", 1)
+    monkeypatch.setattr("scrapy_rep.cache.lookups._LOGGED_POLL", 1)
     logged = logged_by([run async for run in SYMPTOMS[symptom](web)])
     blocks = [
         block for block in of_kind("log") if unindented(block.text) in sections(PAGE)[symptom]

@@ -197,7 +197,7 @@ async def test_a_store_that_hangs_at_a_hop_does_not_make_the_site_unreachable(we
         server.resume()
 
     # The store alone would use up the time limit of the fetch.
-    settings = {"REP_STORE": server.uri, "REP_TIMEOUT": 5, "REP_STORE_TIMEOUT": PATIENCE}
+    settings = {"REP_STORE": f"{server.uri}?timeout={PATIENCE}", "REP_TIMEOUT": 5}
     try:
         result = await crawl(site.url("/private"), settings=settings, meanwhile=pause)
     finally:

@@ -8,7 +8,6 @@ raises, and writes it to crash-TARGET.
 """
 
 import argparse
-import asyncio
 import atexit
 import logging
 import random
@@ -131,31 +130,35 @@ def records(data):
     from scrapy_rep.protocol.fetch_policy import Policy
     from scrapy_rep.protocol.record import VERSION, Record, RecordError
 
+    version = bytes([VERSION])
+    state = b'{"origin":"%s","last":{"kind":"unreachable","at":1.0,"url":"a"},' % KEY.encode()
+    state += b'"unreachable_since":1.0,"unreachable_for":0,"tries":1,"next_try":2.0}'
     header = len(data).to_bytes(4, "big") + data + b"Disallow: /"
     for form in (
-        data,
-        bytes([VERSION]) + zlib.compress(data),
-        bytes([VERSION]) + zlib.compress(header),
+        (data, data),
+        (version + data, b""),
+        (version + state, version + zlib.compress(data)),
+        (version + state, version + zlib.compress(header)),
     ):
         with suppress(RecordError):
-            record = Record.decode(form, KEY, max_size=1_000)
+            record = Record.decode(*form, KEY, max_size=1_000)
             Policy().access(record, 0.0)
             Policy().is_due(record, 0.0)
 
 
-async def use(store):
+def use(store):
     """Call what reads data of a store, which then has an answer or is a store that fails."""
-    from scrapy_rep.stores.base import PAUSE, StoreError
+    from scrapy_rep.stores.base import PAUSE, Claim, StoreError
 
     for call in (
-        store.get(KEY),
-        store.claim(KEY, "a", 1),
-        store.claim("host:a", PAUSE, 1, force=True),
-        store.pauses_left(),
-        store.close(),
+        lambda: store.read([KEY]),
+        lambda: store.write([Claim(KEY, "a", 1), Claim("host:a", PAUSE, 1, force=True)]),
+        lambda: list(store.keys()),
+        store.pauses_left,
+        store.close,
     ):
         with suppress(StoreError):
-            await call
+            call()
 
 
 @target
@@ -164,13 +167,13 @@ def sqlite(data):
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.sqlite")
-        options = {"max_size": 1_000, "max_age": 9, "max_bytes": 9_999, "timeout": 1}
-        asyncio.run(use(SQLiteStore(path, **options, clock=time.time)))
+        options = {"max_age": 9, "max_bytes": 9_999, "timeout": 1}
+        use(SQLiteStore(path, **options, clock=time.time))
         whole = bytearray(path.read_bytes())
         at = int.from_bytes(data[:2], "big") % len(whole)
         whole[at : at + len(data)] = data
         path.write_bytes(whole)
-        asyncio.run(use(SQLiteStore(path, **options, clock=time.time)))
+        use(SQLiteStore(path, **options, clock=time.time))
 
 
 @target
@@ -180,10 +183,12 @@ def redis(data):
     client = _redis()
     if client is None:
         return
-    options = {"prefix": "r:", "max_size": 1_000, "max_age": 9, "timeout": 5}
-    for key in (f"r:record:{{{KEY}}}", f"r:lease:{{{KEY}}}", "r:lease:{host:a}", "r:pauses"):
+    options = {"prefix": "r:", "max_age": 9, "timeout": 5}
+    client.flushall()
+    client.hset(f"r:record:{KEY}", mapping={"at": data, "state": data, "body": data})
+    for key in (f"r:lease:{KEY}", "r:lease:host:a", "r:pauses"):
         client.set(key, data)
-    asyncio.run(use(RedisStore(f"redis://127.0.0.1:{client.port}", **options)))
+    use(RedisStore(f"redis://127.0.0.1:{client.port}", **options))
 
 
 _clients = []

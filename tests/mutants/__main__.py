@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[2]
 ROOMS = {
     "protocol": "protocol conformance",
     "decision": "decision spidermiddlewares commands downloadermiddlewares",
-    "admission": "admission downloadermiddlewares scheduler simulation",
-    "cache": "cache simulation spidermiddlewares downloadermiddlewares fetch scheduler",
+    "admission": "admission downloadermiddlewares scheduler",
+    "cache": "cache spidermiddlewares downloadermiddlewares fetch scheduler",
     "fetch": "fetch downloadermiddlewares",
     "downloadermiddlewares": "downloadermiddlewares scheduler stacks",
     "scheduler": "scheduler downloadermiddlewares",

@@ -2,8 +2,7 @@
 
 What is to have happened is waited for, with tests/waiting.py; a site holds its answers until it is
 released; what is to be over is made so by moving the ``clock``. How long something took says something
-of the machine. Benchmarks measure just that, so does the table of the wire, and the simulation has
-made-up time.
+of the machine. Benchmarks measure just that, and so does the table of the wire.
 """
 
 import ast
@@ -14,7 +13,7 @@ import pytest
 from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parents[1]
-EXEMPT = {"benchmarks", "fuzz", "mutants", "simulation", "wire"}
+EXEMPT = {"benchmarks", "fuzz", "mutants", "wire"}
 CLOCKS = {"time", "monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 LATER = {"sleep", "call_later", "callLater", "call_at", "Timer"}
@@ -40,7 +39,6 @@ ALLOWED = {
     ("stores/test_contract.py", "calls sleep"): "a lease ends by itself: more does no harm",
     ("stores/kills.py", "calls sleep"): "kills at moments that wander, whichever these are",
     ("stores/test_sqlite.py", "a limit of 0.3 s"): "is to be over, as the file is locked",
-    ("stores/test_guarded.py", "a limit of 0 s"): "is over, as the file is locked",
     ("extensions/report/browser.py", "a limit of 0 s"): "none, as Playwright has it",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/adapters/pipe.py", "reads time.process_time"): "times engines, when asked to",

@@ -16,7 +16,7 @@ from scrapy_rep.protocol import record
 from scrapy_rep.scheduler import request_table
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares import metatags, usage
-from scrapy_rep.stores import sqlite_file
+from scrapy_rep.stores import sqlite
 
 FILE = Path(__file__).with_name("public.txt")
 HEADINGS = ("imports", "settings", "stats", "signals", "meta and fields", "commands", "formats")
@@ -87,8 +87,8 @@ def rows():
         "formats",
         [
             f"record {record.VERSION}",
-            f"store in SQLite {sqlite_file.FORMAT.version} "
-            f"(application_id {sqlite_file.FORMAT.application_id})",
+            f"store in SQLite {sqlite.FORMAT.version} "
+            f"(application_id {sqlite.FORMAT.application_id})",
             f"requests in JOBDIR {request_table.FORMAT.version} (application_id {request_table.FORMAT.application_id})",
         ],
     )

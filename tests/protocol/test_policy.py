@@ -367,29 +367,3 @@ def down(hours):
 
 
 COPY = available(START)
-
-
-@pytest.mark.parametrize(
-    ("earlier", "record", "expected"),
-    [
-        ([], [down(1)], [down(1)]),
-        ([COPY], [down(1), down(2)], [COPY, down(1), down(2)]),
-        ([COPY, down(1)], [down(2)], [COPY, down(1), down(2)]),
-        ([COPY, down(1)], [COPY, down(2)], [COPY, down(1), down(2)]),
-        ([down(1)], [COPY, down(2)], [COPY, down(1), down(2)]),
-        ([COPY, down(2)], [down(1), down(3)], [COPY, down(1), down(2), down(3)]),
-        # The site has answered in between.
-        ([down(-2), down(-1)], [COPY, down(1)], [COPY, down(1)]),
-        ([COPY, unavailable(START + 2 * HOUR)], [COPY, down(1), down(3)], [down(3)]),
-        ([down(-1)], [COPY], [COPY]),
-        ([COPY], [unavailable(START + HOUR)], [unavailable(START + HOUR)]),
-    ],
-)
-def test_a_failed_fetch_is_part_of_an_outage_that_another_worker_has_seen(
-    earlier, record, expected
-):
-    merged, whole = ended_with(*record).after(ended_with(*earlier)), ended_with(*expected)
-    assert merged.unreachable_for <= whole.unreachable_for
-    counts = {"unreachable_for": whole.unreachable_for, "tries": whole.tries}
-    assert replace(merged, **counts, next_try=whole.next_try) == whole
-    assert merged.after(ended_with(*earlier)) == merged

@@ -424,7 +424,7 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.lookups
-        has_room = self.parts.cache.limit.has_room
+        has_room = self.parts.cache.lookups.has_room
         waiting = dict(self.queue._requests.waiting())
         due = []
         for lane, until, is_unknown in self.lanes():

@@ -7,10 +7,10 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
+from tests.redis_deployments import Cluster
 
 from scrapy_rep.admission.ticket import take_ticket
 from scrapy_rep.stats import QUEUE_ERRORS
-from tests.redis_deployments import Cluster
 from tests.redis_proxy import IS_REFUSED, LOSES_ITS_REPLY, PASSES, RedisProxy
 from tests.redis_server import RedisServer
 from tests.running import in_asyncio, refusing_port

@@ -12,7 +12,6 @@ FROM_RECORDS = {
     "REP_CACHE_TTL": CENTURY,
     "REP_CACHE_TTL_MIN": CENTURY,
     "REP_CACHE_TTL_MAX": CENTURY,
-    "REP_STORE_MAX_AGE": CENTURY,
     "REP_UNREACHABLE_STALE_AFTER": 0,
     "REP_UNREACHABLE_ALLOW_AFTER": 0,
 }
@@ -25,7 +24,7 @@ def settings(stack, policy="Dummy", **more):
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_DIR": str(stack.folder / "httpcache"),
         "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{POLICIES[policy]}",
-        "REP_STORE": f"sqlite:///{(stack.folder / 'robots.sqlite').as_posix()}",
+        "REP_STORE": f"sqlite:///{stack.folder.as_posix()}/robots.sqlite?max_age={CENTURY}",
         **more,
     }
 

@@ -6,7 +6,6 @@ Prints, as JSON, how many records were said to be written, and which of them wer
 are forked, as starting Python fifty times would take a minute.
 """
 
-import asyncio
 import json
 import os
 import signal
@@ -18,28 +17,22 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from scrapy import version_info
-from scrapy.utils.reactor import install_reactor
-
 from tests.stores.records import available
 from tests.stores.test_contract import sqlite
+from tests.stores.test_contract import write as put_all
 
 AT_ONCE = 20
-if version_info < (2, 15):
-    # Older versions look at it, though it does not run here.
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 
 def origin(round_, index, number):
     return f"https://site-{round_}-{index}-{number}.example"
 
 
-async def write(path, round_, told, batches=1_000_000):
+def write(path, round_, told, batches=1_000_000):
     store = sqlite(path)
     for index in range(batches):
-        await asyncio.gather(
-            *(store.put(available(origin(round_, index, n), b"#" * 9_000)) for n in range(AT_ONCE))
-        )
+        origins = [origin(round_, index, n) for n in range(AT_ONCE)]
+        put_all(store, *(available(each, b"#" * 9_000) for each in origins))
         os.write(told, b".")
 
 
@@ -49,7 +42,7 @@ def kill_one(path, round_, seconds):
     process = os.fork()
     if process == 0:
         os.close(told)
-        asyncio.run(write(path, round_, tell))
+        write(path, round_, tell)
         os._exit(1)
     os.close(tell)
     count = len(os.read(told, 1))
@@ -82,7 +75,7 @@ def main():
     if rounds.isdigit():
         kill_often(path, int(rounds))
     else:
-        asyncio.run(write(path, rounds, sys.stdout.fileno(), 20))
+        write(path, rounds, sys.stdout.fileno(), 20)
 
 
 if __name__ == "__main__":

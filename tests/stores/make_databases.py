@@ -8,9 +8,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from scrapy_rep.stores.sqlite_file import FORMAT
+from scrapy_rep.stores.sqlite import FORMAT
 from scrapy_rep.utils.sqlite import make_schema
-from tests.stores.records import every
+from tests.stores.records import available, put, unavailable, unreachable
 
 DIRECTORY = Path(__file__).with_name("databases")
 
@@ -20,17 +20,23 @@ def make(path):
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         make_schema(connection, FORMAT)
         for index, record in enumerate(records()):
-            values = (str(record.origin), 1_790_000_000.0 + index, record.encode())
-            connection.execute(
-                "INSERT INTO records (origin, written, data) VALUES (?, ?, ?)", values
-            )
+            change = put(record)
+            body = b"" if record.copy is None else put(available(change.key)).body
+            values = change.key, 1_790_000_000.0 + index, change.state, body
+            connection.execute("INSERT INTO records VALUES (?, ?, ?, ?)", values)
         connection.execute("PRAGMA journal_mode = WAL")
 
 
 def records():
     """One record of each kind, small."""
-    made = [every(f"https://site-{index}.example")[index] for index in range(5)]
-    return [record for record in made if record.copy is None or len(record.copy.body) < 1_000]
+    first, second, third, fourth = (f"https://site-{index}.example" for index in range(4))
+    copy = available(fourth).copy
+    return [
+        available(first),
+        unavailable(second),
+        unreachable(third),
+        unreachable(fourth, copy=copy),
+    ]
 
 
 def main():

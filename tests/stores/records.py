@@ -1,8 +1,11 @@
 """Records of every kind, for what keeps them."""
 
+from dataclasses import replace
+
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.base import Put
 
 ORIGIN = "https://example.com"
 
@@ -23,10 +26,17 @@ def unreachable(origin=ORIGIN, at=9.0, copy=None):
 
 
 def every(origin=ORIGIN):
+    """Records of each kind, each with a later fetch than the one before it."""
+    large = available(origin, bytes(range(256)) * 2_000, at=7.0)
     return [
         available(origin),
-        available(origin, bytes(range(256)) * 2_000),
         unavailable(origin),
-        unreachable(origin),
-        unreachable(origin, copy=available(origin).copy),
+        unreachable(origin, at=6.5),
+        large,
+        replace(unreachable(origin), copy=large.copy),
     ]
+
+
+def put(record):
+    state, body = record.encode()
+    return Put(str(record.origin), state, body, record.last.evidence.at)

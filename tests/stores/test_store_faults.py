@@ -6,15 +6,17 @@ import os
 import sqlite3
 import subprocess
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.stores import guarded
-from scrapy_rep.stores.guarded import GuardedStore
-from scrapy_rep.stores.registry import display_name
+from scrapy_rep.stores import keeper
+from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores.uri import display_name
+from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
@@ -26,24 +28,25 @@ BOUND = 2
 """Calls of a broken store that its crawl makes, and waits for the end of, until it is told that time
 has passed: one for reading and one for the lease."""
 HANGS = {"pause", "lock"}
-HANGING = {"REP_STORE_TIMEOUT": 10}
-"""So long each of these calls is waited for where the store hangs."""
+HANGING = 10
+"""So many seconds each of these calls is waited for where the store hangs."""
 
 
 @pytest.fixture
 def passes(monkeypatch):
-    """A clock of the guard of stores that stands still; call it to let seconds pass."""
+    """A clock of the keeper of the store that stands still; call it to let seconds pass."""
     now = 1_000.0
 
     def let_pass(seconds):
         nonlocal now
         now += seconds
 
-    monkeypatch.setitem(GuardedStore.__init__.__kwdefaults__, "clock", lambda: now)
-    # A store that hangs ends its calls itself, after REP_STORE_TIMEOUT: on a machine that is busy
-    # the guard would be first, and the call that it gave up could still come through.
-    monkeypatch.setattr(guarded, "_GRACE", PATIENCE)
-    monkeypatch.setattr(guarded, "_CLOSING", PATIENCE)
+    clock = Clock(monotonic=lambda: now)
+    monkeypatch.setattr("scrapy_rep.stores.uri.Keeper", partial(Keeper, clock=clock))
+    # A store that hangs ends its calls itself, after its timeout: on a machine that is busy the
+    # keeper would be first, and the call that it gave up could still come through.
+    monkeypatch.setattr(keeper, "_GRACE", PATIENCE)
+    monkeypatch.setattr(keeper, "_CLOSING", PATIENCE)
     return let_pass
 
 
@@ -61,9 +64,9 @@ class Failures(Lines):
 def readable(held):
     """The origins whose records can be read."""
     origins = set()
-    for origin, data in held.items():
+    for origin, (state, body) in held.items():
         with suppress(RecordError):
-            Record.decode(data, origin, max_size=512_000)
+            Record.decode(state, body, origin)
             origins.add(origin)
     return origins
 
@@ -80,8 +83,10 @@ class Redis:
     def origins(self):
         self.client.config_set("maxmemory", 0)
         keys = [key.decode() for key in self.client.keys("robots:record:*")]
-        keys = [key for key in keys if self.client.type(key) == b"string"]
-        held = {key.partition("record:")[2].strip("{}"): self.client.get(key) for key in keys}
+        keys = [key for key in keys if self.client.type(key) == b"hash"]
+        held = {
+            key.partition("record:")[2]: self.client.hmget(key, "state", "body") for key in keys
+        }
         return readable(held)
 
     def stop(self):
@@ -114,7 +119,7 @@ class Redis:
 
     def alter(self):
         for key in self.client.keys("robots:record:*"):
-            self.client.set(key, b"\x01\x00\x00\x00\x02{}")
+            self.client.hset(key, "state", b"\x01\x00\x00\x00\x02{}")
 
     def retype(self):
         for key in self.client.keys("robots:record:*"):
@@ -137,7 +142,8 @@ class SQLite:
         self.mounted = False
 
     def origins(self):
-        return readable(dict(self.execute("SELECT origin, data FROM records")))
+        rows = self.execute("SELECT origin, state, body FROM records")
+        return readable({origin: parts for origin, *parts in rows})
 
     def execute(self, statement):
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
@@ -187,10 +193,10 @@ class SQLite:
             file.write(b"\xff" * self.path.stat().st_size)
 
     def alter(self):
-        self.execute("UPDATE records SET data = X'0100000002'")
+        self.execute("UPDATE records SET state = X'0100000002'")
 
     def retype(self):
-        self.execute("UPDATE records SET data = 'a text'")
+        self.execute("UPDATE records SET state = 'a text'")
 
     def close(self):
         if self.other is not None:
@@ -218,7 +224,7 @@ CASES = [
     ("disk full for good", SQLite, "fill", NOTHING, ("broken", "after")),
     ("file removed", SQLite, "remove", NOTHING, ("before",)),
     ("directory moved away, and back", SQLite, "move", "move_back", ()),
-    ("file overwritten", SQLite, "overwrite", NOTHING, ("before",)),
+    ("file overwritten", SQLite, "overwrite", NOTHING, None),
     ("records altered", SQLite, "alter", NOTHING, ("before",)),
     ("records of another type", SQLite, "retype", NOTHING, ("before",)),
 ]
@@ -237,7 +243,9 @@ async def test_a_store_that_breaks(
     if "disk" in fault:
         store.mount()
     phases = {name: web.site(robots(RULES)) for name in ("before", "broken", "after")}
-    failures = Failures(store.uri)
+    timeout = HANGING if breaks in HANGS else PATIENCE
+    uri = f"{store.uri}?timeout={timeout}"
+    failures = Failures(uri)
     failed = {}
 
     def tell(phase):
@@ -266,8 +274,7 @@ async def test_a_store_that_breaks(
 
     # A memory of one origin: whatever is asked again comes from the store.
     memory = {"REP_MEMORY_MAX_BYTES": 1 if lost == () and not breaks else 2**20}
-    hanging = HANGING if breaks in HANGS else {}
-    settings = {"REP_STORE": store.uri, "LOG_LEVEL": "DEBUG", **memory, **hanging}
+    settings = {"REP_STORE": uri, "LOG_LEVEL": "DEBUG", **memory}
     result = await crawl(
         phases["before"].url("/1"),
         settings=settings,
@@ -317,7 +324,7 @@ async def test_a_store_that_fails_while_a_site_is_down_keeps_the_last_good_copy(
 async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_path, passes):
     (tmp_path / "file").write_text("")
     uris = [
-        "redis://127.0.0.1:1/0",
+        "redis://127.0.0.1:1/0?timeout=9",
         f"sqlite:///{tmp_path}/file/robots.sqlite",
         "sqlite:////proc/robots.sqlite",
     ]
@@ -344,21 +351,20 @@ async def test_leases_turns_and_pauses_of_another_type_are_no_fault_of_the_store
     hosts = [f"127.0.0.{n}" for n in range(1, 4)]
     rules = robots("User-agent: *\nCrawl-delay: 0.2\n")
     sites = [web.site(rules, host=host) for host in hosts]
-    names = [f"robots:lease:{{host:{host}}}" for host in hosts[:2]]
+    names = [f"robots:lease:host:{host}" for host in hosts[:2]]
     store.client.rpush(names[0], "a list")
     store.client.hset(names[1], "a", "hash")
     store.client.set("robots:pauses", "a text")
-    names.append(f"robots:lease:{{{sites[0].url('')}}}")
+    names.append(f"robots:lease:{sites[0].url('')}")
     store.client.rpush(names[-1], "a list")
-    failures = Failures(store.uri)
+    uri = f"{store.uri}?timeout={PATIENCE}"
+    failures = Failures(uri)
     pages = [site.url(f"/{n}") for n in range(3) for site in sites]
-    result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
+    result = await crawl(*pages, settings={"REP_STORE": uri}, opened=failures.listen)
     assert sorted(result.fetched) == sorted(pages)
     assert [len(site.robots_requests) for site in sites] == [1] * 3
     assert failures.heard == []
     assert store.origins() == {site.url("") for site in sites}
-    told = [line.partition(" was not")[0] for line in result.messages(logging.WARNING)]
-    assert sorted(told) == [f"The Redis key '{name}'" for name in (*names, "robots:pauses")]
     for site in sites:
         times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
         assert times[-1] - times[0] > 0.3

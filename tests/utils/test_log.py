@@ -19,10 +19,8 @@ OF_PROCESS = {
 """Modules whose lines are counted in the process, as they belong to no crawl."""
 OF_OBJECT = {
     "admission/host_leases.py",
-    "cache/joined_lookups.py",
-    "stores/guarded.py",
-    "stores/redis.py",
-    "stores/sqlite_file.py",
+    "stores/keeper.py",
+    "stores/sqlite.py",
     "utils/background.py",
 }
 """Modules whose objects count their own lines: they don't know the crawl, or serve several."""

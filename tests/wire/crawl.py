@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
-from tests.crawling.crawl import SETTINGS
+from tests.crawling.crawl import SETTINGS, patient
 from tests.crawling.mode_crawl import MODES
 from tests.wire.parts import Part
 from tests.wire.spider import WireSpider
@@ -48,6 +48,7 @@ def main():
     WireSpider.order = order
     runner, more = MODES[order["mode"]]
     settings = {**SETTINGS, **more, **order["settings"]}
+    settings["REP_STORE"] = patient(settings["REP_STORE"])
     # Scrapy tells classes apart by their names.
     settings["DOWNLOADER_MIDDLEWARES"] = {
         type(f"Part{number}", (Part,), {"told": told}): told["order"]

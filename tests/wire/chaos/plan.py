@@ -127,7 +127,6 @@ def plan(seed, mode=None):
     outage = None
     if store != "memory" and dice.random() < 0.3:
         outage = dice.uniform(1, 4), dice.choice((3, 6))
-        settings["REP_STORE_TIMEOUT"] = 1
     return Plan(seed, mode, store, hosts, settings, requests, stop, outage)
 
 

@@ -13,7 +13,8 @@ AT_MOST = 75.0
 
 
 def order_of(plan, worker, around, *, resumes):
-    settings = {"LOG_LEVEL": "INFO", **plan.settings, "REP_STORE": around.uri}
+    store = f"{around.uri}?timeout=1" if plan.outage else around.uri
+    settings = {"LOG_LEVEL": "INFO", **plan.settings, "REP_STORE": store}
     if "JOBDIR" in settings:
         settings["JOBDIR"] = f"job-{worker}"
     if "HTTPCACHE_DIR" in settings:

@@ -1,0 +1,475 @@
+"""Lookups: the record of robots.txt is read in the store, or else the file is fetched.
+
+There is one lookup of an origin at a time, for all that wait for it. Those that begin in one turn
+of the event loop read the store together. A lookup whose record is fresh ends at once; else a task
+fetches robots.txt, and what was fetched is written behind. Where other workers use the store, the
+fetch needs the lease of the origin: without it, the lookup is done again until the record of the
+other worker is there.
+
+At most REP_CONCURRENT_FETCHES lookups are under way, without those that take longer than a second,
+as sites that hang must not block other sites, and those that wait for another worker. Each may have
+a connection open, so all together use at most half of the files that the process may open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from typing import Final, Generic, TypeGuard, TypeVar
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import call_later
+from twisted.internet.defer import CancelledError, Deferred
+
+from scrapy_rep import stats
+from scrapy_rep.cache.log import LookupLog
+from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.outcome import Outcome, Unreachable
+from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.record import Record, RecordError
+from scrapy_rep.stores.base import Claim, Put, Release
+from scrapy_rep.stores.keeper import Keeper, Known
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.log import LimitedLogger
+
+if sys.platform != "win32":
+    import resource
+
+T = TypeVar("T")
+
+Fetch = Callable[[Origin, Request], Awaitable[Outcome]]
+SendRecord = Callable[[Record, Record | None, Request], None]
+Done = Callable[[T | None, Exception], object]
+"""Called with the result of a lookup; with None and the error if it failed."""
+
+_SLOW: Final = 1.0
+"""Seconds after which a lookup is slow."""
+_POLL: Final = 0.05
+"""Seconds after which the store is read again the first time while another worker fetches."""
+_POLL_MAX: Final = 1.0
+_POLL_GROWTH: Final = 1.5
+_LOGGED_POLL: Final = 11
+"""Number of reads, in some five seconds, after which it is logged for whom the lookup waits."""
+_PATIENCE: Final = 3
+"""Number of lease durations after which a worker that waits for the record fetches without a lease.
+So it also waits if two workers get the lease, one after the other, and are killed."""
+
+
+@dataclass(eq=False)
+class Lookup(Generic[T]):
+    """A lookup that waits for its turn, or is under way."""
+
+    origin: Origin
+    tokens: Tokens
+    page: Request
+    """The request that waits."""
+    began: float
+    """When it began, in seconds since the epoch."""
+    waiters: list[Done[T]] = field(default_factory=list)
+    task: Deferred[None] | None = None
+    """The fetch, if it has begun."""
+    holder: str | None = None
+    """The name under which the lease of the origin is held; None without the lease."""
+    polls: int = 0
+    """How often the lookup has found that another worker fetches."""
+    patient_until: float = math.inf
+    counts: bool = False
+    """Whether it counts as one of those under way."""
+    slow_at: float = math.inf
+    is_slow: bool = False
+    is_over: bool = False
+
+    def __post_init__(self) -> None:
+        self.key: str = str(self.origin)
+        """The key of the record, and of the lease, in the store."""
+
+
+@dataclass(eq=False)
+class Lookups(Generic[T]):
+    """All lookups of a crawl. After ``close``, CrawlClosingError is raised."""
+
+    policy: Policy
+    store: Keeper
+    fetch: Fetch
+    """Fetches a robots.txt. Called with its origin and the request that waits."""
+    send_record: SendRecord
+    """Called with the record of each lookup, the record before (the same object if nothing was
+    fetched, None if there was none), and the request that waited."""
+    clock: Clock
+    jitter: Callable[[], float]
+    """Returns a random number from 0 to 1."""
+    permits: int
+    """REP_CONCURRENT_FETCHES."""
+    name: str
+    """Name of this worker. It is unique among the workers with the same store."""
+    lease: float
+    """Duration of the lease under which a worker fetches, in seconds."""
+    count: Callable[[str], None] = lambda _: None
+    """Called with the name of a stat to increase."""
+    crawler: Crawler | None = None
+    """The crawl whose log lines these are; None without one."""
+
+    def __post_init__(self) -> None:
+        self.make: Callable[[Lookup[T], Record | Exception], T]
+        """Returns what those that wait get, of a record or an error; set by the cache."""
+        self.on_room: Callable[[], None] = lambda: None
+        """Called when ``has_room`` may have become true."""
+        self.closing: bool = False
+        """Whether the crawl is closing. No lookup is started then."""
+        self._all: dict[Origin, Lookup[T]] = {}
+        self._waiting: deque[Lookup[T]] = deque()
+        self._begun: list[Lookup[T]] = []
+        """Lookups that the next turn of the event loop reads in the store."""
+        self._counting: deque[tuple[float, Lookup[T]]] = deque()
+        """When lookups become slow, in order; also of those that don't count any more."""
+        self._free = self.permits
+        self._slow = 0
+        self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
+        self._has_timer = False
+        self._had_others = False
+        self._numbers = count(1)
+        self._began = self.clock.time()
+        self._log = LookupLog(self.policy, self._began, self.crawler)
+        self._logger = LimitedLogger(__name__, self.crawler)
+        self._tasks = Background()
+        self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=MAX_ENTRIES)
+        """Records that are not stored: of failures on the route, for example at a proxy, of
+        redirects to a disallowed URL, as the fetch of another worker, with another proxy or other
+        rules, may succeed; of failures while the store can't be read, as it may know more."""
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def waiters(self) -> int:
+        return sum(len(lookup.waiters) for lookup in self._all.values())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a lookup that is started now waits for no other."""
+        return self._free > 0 and not self._waiting
+
+    def join(self, origin: Origin, tokens: Tokens, page: Request, done: Done[T]) -> None:
+        """Call ``done`` when the lookup that is under way, or a new one, has ended.
+
+        ``tokens`` and ``page`` are those of a new one: one under way may be for other tokens.
+        Raises CrawlClosingError after ``close``.
+        """
+        if self.closing:
+            raise CrawlClosingError
+        lookup = self._all.get(origin)
+        if lookup is None:
+            lookup = self._all[origin] = Lookup(origin, tokens, page, self.clock.time())
+            self._waiting.append(lookup)
+            self._begin()
+        lookup.waiters.append(done)
+
+    async def result(self, origin: Origin, tokens: Tokens, page: Request) -> T:
+        """Return the result of ``join``; raise its error."""
+        # One promise for each request: if one request is cancelled, all others must go on waiting.
+        promise: Promise[T] = Promise()
+        self.join(origin, tokens, page, partial(_settle, promise))
+        return await promise
+
+    async def stored(self, origin: Origin) -> Record | None:
+        """Return the last record of ``origin``, from store or memory. Nothing is fetched."""
+        key = str(origin)
+        return self._last(origin, key, await self.store.read([key]))
+
+    def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
+        """Return whether ``record`` is valid, so that nothing has to be fetched."""
+        now = self.clock.time()
+        return record is not None and not self.policy.is_due(record, now, self._began)
+
+    def close(self) -> None:
+        """Cancel all lookups. Those that wait for them get a CrawlClosingError."""
+        self.closing = True
+        self._waiting.clear()
+        for lookup in list(self._all.values()):
+            if lookup.task is not None:
+                lookup.task.cancel()
+            self._end(lookup, CrawlClosingError())
+
+    async def finish(self) -> None:
+        """Wait until all fetches have ended."""
+        await self._tasks.finish()
+
+    def claim_fetched(self) -> None:
+        """Claim the leases of what is fetched without one, as another worker has come."""
+        fetched = [each for each in self._all.values() if each.task is not None]
+        self.store.put(*[self._claim_of(each) for each in fetched if each.holder is None])
+
+    # Which lookups are under way.
+
+    def _begin(self) -> None:
+        """Begin as many lookups as there is room for. They read the store in the next turn."""
+        while self._waiting and self._free:
+            lookup = self._waiting.popleft()
+            if lookup.is_over:
+                continue
+            lookup.counts, lookup.slow_at = True, self.clock.monotonic() + _SLOW
+            self._free -= 1
+            self._counting.append((lookup.slow_at, lookup))
+            if not self._begun:
+                call_later(0, self._read)
+            self._begun.append(lookup)
+        if self._counting and not self._has_timer:
+            self._has_timer = True
+            self.clock.call_later(_SLOW, self._find_slow)
+
+    def _find_slow(self) -> None:
+        """Let others begin in place of slow lookups, at most _max_slow. There is one timer."""
+        # Event loops may fire a timer slightly early.
+        now = max(self.clock.monotonic(), self._counting[0][0])
+        while self._counting:
+            slow_at, lookup = self._counting[0]
+            counts = lookup.counts and lookup.slow_at == slow_at
+            if counts and (slow_at > now or self._slow >= self._max_slow):
+                break
+            self._counting.popleft()
+            if counts:
+                lookup.is_slow = True
+                self._slow += 1
+                self._stop_counting(lookup)
+        self._has_timer = bool(self._counting)
+        if self._has_timer:
+            left = self._counting[0][0] - now
+            self.clock.call_later(left if left > 0 else _SLOW, self._find_slow)
+
+    def _stop_counting(self, lookup: Lookup[T]) -> None:
+        if not lookup.counts:
+            return
+        lookup.counts = False
+        self._free += 1
+        if not self.closing:
+            self._begin()
+            if self.has_room:
+                self.on_room()
+
+    # What a lookup does.
+
+    def _read(self) -> None:
+        """Read what the store has for the lookups that have begun."""
+        begun, self._begun = self._begun, []
+        begun = [lookup for lookup in begun if not lookup.is_over]
+        known = self.store.peek([lookup.key for lookup in begun])
+        if known is None:
+            self._tasks.start(self._read_in_thread(begun))
+        else:
+            self._decide_all(begun, known)
+
+    async def _read_in_thread(self, begun: list[Lookup[T]]) -> None:
+        self._decide_all(begun, await self.store.read([lookup.key for lookup in begun]))
+
+    def _decide_all(self, begun: list[Lookup[T]], known: Known) -> None:
+        """End the lookups with a fresh record; fetch the others, or first claim their leases."""
+        if known.has_others and not self._had_others:
+            self.claim_fetched()
+        self._had_others = known.has_others
+        to_claim = []
+        for lookup in begun:
+            if lookup.is_over or self._end_if_fresh(lookup, known):
+                continue
+            if known.has_others and self.clock.monotonic() < lookup.patient_until:
+                to_claim.append(lookup)
+            else:
+                self._start_fetch(lookup, known)
+        if to_claim:
+            self._tasks.start(self._claim_all(to_claim))
+
+    def _end_if_fresh(self, lookup: Lookup[T], known: Known) -> bool:
+        """End ``lookup`` if there is a fresh record; return whether it has ended."""
+        record = self._last(lookup.origin, lookup.key, known)
+        if not self.is_fresh(record):
+            return False
+        if self._unstored.get(lookup.origin) is record:
+            self._end(lookup, record)
+        else:
+            self._end_with_stored(lookup, record)
+        return True
+
+    async def _claim_all(self, lookups: list[Lookup[T]]) -> None:
+        """Claim the leases; fetch where this worker has got it, else wait for the other worker."""
+        leases = await self.store.change(*map(self._claim_of, lookups))
+        # What another worker stored before its lease ended is there now.
+        known = await self.store.read([lookup.key for lookup in lookups])
+        for lookup, lease in zip(lookups, leases, strict=True):
+            if lease is not None and lease.holder != lookup.holder:
+                lookup.holder = None
+            if lookup.is_over or self._end_if_fresh(lookup, known):
+                self._release(lookup)
+            elif lease is None or lookup.holder is not None:
+                self._start_fetch(lookup, known)
+            else:
+                self._wait_for_other(lookup, lease.left)
+
+    def _claim_of(self, lookup: Lookup[T]) -> Claim:
+        lookup.holder = f"{self.name}-{next(self._numbers)}"
+        return Claim(lookup.key, lookup.holder, self.lease)
+
+    def _release(self, lookup: Lookup[T]) -> None:
+        holder, lookup.holder = lookup.holder, None
+        if holder is not None:
+            self.store.put(Release(lookup.key, holder))
+
+    def _wait_for_other(self, lookup: Lookup[T], left: float) -> None:
+        """Do the lookup again in a while; it doesn't count until then."""
+        if lookup.polls == 0:
+            self.count(stats.STORE_WAITED)
+            lookup.patient_until = self.clock.monotonic() + self.lease * _PATIENCE
+        if lookup.polls == _LOGGED_POLL:
+            self._logger.info(
+                "Waiting for robots.txt of %s: another worker fetches it, or was killed while it "
+                "did; its lease ends in %.0f s at the latest",
+                lookup.origin,
+                left,
+            )
+        pause = min(_POLL_MAX, _POLL * _POLL_GROWTH**lookup.polls)
+        lookup.polls += 1
+        self._stop_being_slow(lookup)
+        self._stop_counting(lookup)
+        self.clock.call_later(pause, self._begin_again, lookup)
+
+    def _begin_again(self, lookup: Lookup[T]) -> None:
+        if not lookup.is_over:
+            self._waiting.appendleft(lookup)
+            self._begin()
+
+    def _start_fetch(self, lookup: Lookup[T], known: Known) -> None:
+        lookup.task = self._tasks.start(self._fetch(lookup, known))
+
+    async def _fetch(self, lookup: Lookup[T], known: Known) -> None:
+        """Fetch robots.txt, and end the lookup with the record."""
+        origin, page = lookup.origin, lookup.page
+        try:
+            outcome = await self.fetch(origin, page)
+            if isinstance(outcome, Unreachable):
+                # The lease may have ended, if this worker was stopped, or the store has failed.
+                known = await self.store.read([lookup.key])
+                if self._end_if_fresh(lookup, known):
+                    return
+            of_route = isinstance(outcome, Unreachable) and not outcome.of_origin
+            previous = self._last(origin, lookup.key, known, of_route=of_route)
+            record = self.policy.record_after(previous, origin, outcome, jitter=self.jitter())
+            self._log.log_fetched(record, previous, self.clock.time())
+            self.send_record(record, previous, page)
+            self._keep(record, known)
+            self._release(lookup)
+            self._end(lookup, record)
+            await self._keep_for_other(record)
+        except (CancelledError, asyncio.CancelledError):
+            self._end(lookup, CrawlClosingError())
+            if not self.closing:
+                raise
+        except Exception as error:  # noqa: BLE001 - passed to those that wait
+            self._end(lookup, error)
+        finally:
+            self._release(lookup)
+
+    def _keep(self, record: Record, known: Known) -> None:
+        """Store a record that was fetched; or keep it in memory, if it is not to be stored."""
+        if not record.of_origin or (record.unreachable_since is not None and not known.is_complete):
+            copy = record.copy if record.of_origin else None
+            self._unstored.put(record.origin, replace(record, copy=copy))
+            return
+        self._unstored.discard(record.origin)
+        self._put(record)
+
+    async def _keep_for_other(self, record: Record) -> None:
+        """Store the outcome for the origin at the end of the redirects, if it needs a record.
+
+        By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. If the
+        redirects ended at the robots.txt of another origin, it is valid for that origin, too.
+        """
+        evidence = record.last.evidence
+        if not evidence.hops or evidence.error is not None or isinstance(record.last, Unreachable):
+            return
+        origin = origin_of(evidence.url)
+        if evidence.url != origin.robotstxt_url or origin in self._all:
+            return
+        stored = await self.stored(origin)
+        if not self.is_fresh(stored):
+            self._put(self.policy.record_after(stored, origin, record.last, jitter=self.jitter()))
+
+    def _put(self, record: Record) -> None:
+        state, body = record.encode()
+        self.store.put(Put(str(record.origin), state, body, record.last.evidence.at))
+
+    def _last(
+        self, origin: Origin, key: str, known: Known, *, of_route: bool = True
+    ) -> Record | None:
+        """Return the last record that is known; without ``of_route`` only one of the origin."""
+        unstored = self._unstored.get(origin)
+        if unstored is not None and not (of_route or unstored.of_origin):
+            unstored = None
+        found = known.records.get(key)
+        if found is None:
+            return unstored
+        try:
+            record = Record.decode(*found, key)
+        except RecordError:
+            return unstored
+        is_newer = unstored is not None and unstored.last.evidence.at > record.last.evidence.at
+        return unstored if is_newer else record
+
+    # How a lookup ends.
+
+    def _end_with_stored(self, lookup: Lookup[T], record: Record) -> None:
+        """Count, log and announce a record from the store; forget the unstored one."""
+        self.count(stats.STORE_FOUND)
+        self._unstored.discard(record.origin)
+        self._log.log_stored(record, self.clock.time())
+        self.send_record(record, record, lookup.page)
+        self._end(lookup, record)
+
+    def _stop_being_slow(self, lookup: Lookup[T]) -> None:
+        if lookup.is_slow:
+            lookup.is_slow = False
+            self._slow -= 1
+
+    def _end(self, lookup: Lookup[T], end: Record | Exception) -> None:
+        """Pass what is made of a record or an error to all that wait; log their errors."""
+        if lookup.is_over:
+            return
+        lookup.is_over = True
+        del self._all[lookup.origin]
+        result: T | None = None
+        failure: Exception = CrawlClosingError()
+        try:
+            result = self.make(lookup, end)
+        except Exception as error:  # noqa: BLE001 - passed to those that wait
+            failure = error
+        for done in lookup.waiters:
+            try:
+                done(result, failure)
+            except Exception:  # noqa: PERF203 - the others are to get it
+                self._logger.exception("Error after the lookup of %s", lookup.origin)
+        self._stop_being_slow(lookup)
+        self._stop_counting(lookup)
+
+
+def _settle(promise: Promise[T], result: T | None, failure: Exception) -> None:
+    if result is None:
+        promise.set_exception(failure)
+    else:
+        promise.set_result(result)
+
+
+def _max_open_files() -> float:
+    """Return how many files this process may open; infinity without a limit."""
+    if sys.platform == "win32":
+        return 1_024
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if soft == resource.RLIM_INFINITY else soft

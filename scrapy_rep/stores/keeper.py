@@ -1,0 +1,384 @@
+"""Keeps a store for the crawls of a process: reads, writes behind, and goes on without the store.
+
+What is put is in memory until it is written, many records together and in a thread. If the store
+fails or hangs, records stay in memory, up to a limit, until it can be written again, and leases are
+valid in this process only. After a failed call the store is not called for a second; the time
+doubles with each further failure, up to 30 seconds. Reading and writing are guarded separately, as
+a file on a full disk can be read, but not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, TypeVar
+from uuid import uuid4
+
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep.stores.base import (
+    WORKER,
+    Change,
+    Claim,
+    Lease,
+    Put,
+    Release,
+    Store,
+    Stored,
+    StoreError,
+)
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.clock import Clock, Timer
+from scrapy_rep.utils.concurrency import Promise, Workers, within
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.text import counted
+
+T = TypeVar("T")
+
+_BEHIND: Final = 0.1
+"""Seconds after which what was put is written."""
+_HERE: Final = 30.0
+"""Seconds for which a worker counts as there after it has said so, three times in that time."""
+_SETTLED: Final = 1.0
+"""Seconds after which a worker that has said that it is there knows of all that came with it."""
+_SLOW: Final = 0.25
+"""Seconds of a read after which the event loop doesn't read for _SLOW_FOR seconds."""
+_SLOW_FOR: Final = 60.0
+_PAUSE: Final = 1.0
+"""Seconds without a call of the store after a failure; doubled with each further failure."""
+_PAUSE_MAX: Final = 30.0
+_QUIET: Final = 600.0
+"""Minimum seconds between two warnings about a store that can't be used."""
+_GRACE: Final = 0.5
+"""Seconds by which the time limit of a call is longer than the store's own time limit. So the store
+raises its own error first, whose message is clearer."""
+_CLOSING: Final = 5.0
+"""Time limit in seconds for the last writes of a crawl, and again for closing the store."""
+_MAX_UNWRITTEN: Final = 64 * 1024**2
+"""Bytes of records that are kept in memory while they can't be written."""
+
+
+class Known(NamedTuple):
+    """What is known of some records."""
+
+    records: Mapping[str, Stored]
+    has_others: bool
+    """Whether another worker may use the store now, so that a fetch needs the lease of its file."""
+    is_complete: bool = True
+    """Whether the store could be read; if not, there are only records that are not written."""
+
+
+class _Breaker:
+    """Forbids calls for a pause after a failed one, which doubles with each further failure."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._pause = 0.0
+        self.until = 0.0
+        """When the next call may be made."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last call failed."""
+        return self._pause > 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no call may be made now."""
+        return self.has_failed and self._clock() < self.until
+
+    def fail(self) -> None:
+        self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
+        self.until = self._clock() + self._pause
+
+    def succeed(self) -> None:
+        self._pause = 0.0
+
+
+class Keeper:
+    """Calls a store. Its errors are logged, and not raised.
+
+    ``timeout`` is the store's own time limit for a call in seconds, ``name`` that in messages.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        name: object = "memory://",
+        timeout: float = 0.0,
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or Clock()
+        self.users: int = 1
+        """Number of crawls of this process that use the store."""
+        self._store = store
+        self._name = name
+        self._limit = timeout + _GRACE
+        self._clock = clock.monotonic
+        self._call_later = clock.call_later
+        self._logger = LimitedLogger(__name__)
+        self._background = Background()
+        self._reader = Workers("robots.txt-reader")
+        self._writer = Workers("robots.txt-writer")
+        self._reading, self._writing = _Breaker(self._clock), _Breaker(self._clock)
+        self._quiet_until: float | None = None
+        """When the next warning may be logged; None if the store could be used since the last."""
+        self._slow_until = 0.0
+        self._unwritten: BoundedCache[str, Put] = BoundedCache(max_bytes=_MAX_UNWRITTEN)
+        self._behind: list[Change] = []
+        """Changes of leases that are made with the next write."""
+        self._asked: list[tuple[Sequence[Change], Promise[list[Lease | None]]]] = []
+        """Changes that a coroutine waits for."""
+        self._is_writing = False
+        self._timer: Timer | None = None
+        self._spare = MemoryStore(max_bytes=0, clock=self._clock)
+        """Leases while the store fails."""
+        self._me = f"{WORKER}{uuid4().hex}"
+        self._say_at = 0.0
+        """When this worker says next that it is there."""
+        self._here_since: float | None = None
+        self._here_until = 0.0
+
+    # Records.
+
+    def peek(self, keys: Sequence[str]) -> Known | None:
+        """Return what is known of ``keys``; None if that takes a thread, and so ``read``."""
+        if self._reading.is_open:
+            return self._known(keys, {}, has_others=False, is_complete=False)
+        now = self._clock()
+        if now < self._slow_until:
+            return None
+        was_sure = self._is_sure()
+        found = self._store.peek(keys)
+        if found is None:
+            return None
+        self._succeed(self._reading)
+        if self._clock() - now > _SLOW:
+            self._slow_until = now + _SLOW_FOR
+        return self._known(keys, found.records, has_others=not was_sure or found.workers > 1)
+
+    async def read(self, keys: Sequence[str]) -> Known:
+        """Return what is known of ``keys``, after a read of the store."""
+        known = self.peek(keys)
+        if known is not None:
+            return known
+        was_sure = self._is_sure()
+        found = await self._call(self._reader, self._reading, lambda: self._store.read(keys))
+        if found is None:
+            return self._known(keys, {}, has_others=False, is_complete=False)
+        return self._known(keys, found.records, has_others=not was_sure or found.workers > 1)
+
+    def put(self, *changes: Change) -> None:
+        """Make changes in the background, before those that are asked for later.
+
+        Records are written a little later, and are at once what ``peek`` and ``read`` return.
+        """
+        if not self._store.is_shared:
+            self._store.write(changes)
+            return
+        for change in changes:
+            if not isinstance(change, Put):
+                self._behind.append(change)
+                continue
+            waiting = self._unwritten.get(change.key)
+            if change.body is None and waiting is not None:
+                change = change._replace(body=waiting.body)  # noqa: PLW2901
+            nbytes = len(change.key) + len(change.state) + len(change.body or b"")
+            self._unwritten.put(change.key, change, nbytes)
+        if self._behind:
+            self._start_writing()
+        else:
+            self._write_later()
+
+    # Leases.
+
+    async def change(self, *changes: Change) -> list[Lease | None]:
+        """Make changes now, and return for each Claim the lease afterwards, else None.
+
+        If the store fails, they are made in memory.
+        """
+        if not self._store.is_shared:
+            return self._store.write(changes)
+        done: Promise[list[Lease | None]] = Promise()
+        self._asked.append((changes, done))
+        self._start_writing()
+        return await done
+
+    async def claim(
+        self, key: str, holder: str, seconds: float, *, force: bool = False
+    ) -> Lease | None:
+        """Claim a lease; return the lease afterwards, which another holder may have."""
+        return (await self.change(Claim(key, holder, seconds, force)))[0]
+
+    async def release(self, key: str, holder: str) -> None:
+        await self.change(Release(key, holder))
+
+    async def pauses_left(self) -> Mapping[str, float]:
+        """Return what the store has, and what is in memory; of each key the longer lease."""
+        if not self._store.is_shared:
+            return self._store.pauses_left()
+        if self._behind:
+            await self.change()  # after what was put before
+        found = await self._call(self._writer, self._writing, self._store.pauses_left)
+        pauses = dict(found or {})
+        for key, left in self._spare.pauses_left().items():
+            pauses[key] = max(left, pauses.get(key, 0.0))
+        return pauses
+
+    async def close(self) -> None:
+        """Write what is still in memory, within a few seconds, and close the store.
+
+        The number of records that could not be written is logged.
+        """
+        if self._store.is_shared:
+            self._writing.until = 0.0  # the pause might last longer than the crawl
+            if self._here_since is not None:
+                self._behind.append(Release(self._me, self._me))
+            self._start_writing()
+            with suppress(TimeoutError):
+                await within(_CLOSING, self._background.finish())
+            if lost := len(self._unwritten):
+                records = counted(lost, "record")
+                line = "%s: %s of robots.txt could not be stored"
+                self._logger.warning(line, self._name, records)
+        try:
+            await within(_CLOSING, self._close())
+        except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
+            self._warn(error)
+        self._cancel_timer()
+        self._unwritten.clear()
+        self._here_since, self._here_until, self._say_at = None, 0.0, 0.0
+
+    async def _close(self) -> None:
+        if not self._store.is_shared:
+            self._store.close()
+            return
+        await self._reader.stop()
+        await self._writer.call(self._store.close)
+        await self._writer.stop()
+
+    def _known(
+        self,
+        keys: Sequence[str],
+        records: Mapping[str, Stored],
+        *,
+        has_others: bool,
+        is_complete: bool = True,
+    ) -> Known:
+        """Return ``records`` of the store, with what is not written yet."""
+        if len(self._unwritten):
+            own = {key: put for key in keys if (put := self._unwritten.get(key)) is not None}
+            records = dict(records)
+            for key, put in own.items():
+                body = put.body
+                if body is None:
+                    body = records[key].body if key in records else b""
+                records[key] = Stored(put.state, body)
+        return Known(records, has_others or self.users > 1, is_complete)
+
+    def _is_sure(self) -> bool:
+        """Return whether all workers know of this one, and it of them; say that it is here."""
+        if not self._store.is_shared:
+            return True
+        now = self._clock()
+        if now >= self._say_at:
+            self._say_at = now + _HERE / 3
+            self._behind.append(Claim(self._me, self._me, _HERE))
+            self._start_writing()
+        since = self._here_since
+        return since is not None and since + _SETTLED <= now < self._here_until
+
+    def _write_later(self) -> None:
+        if not self._is_writing and self._timer is None:
+            wait = max(_BEHIND, self._writing.until - self._clock())
+            self._timer = self._call_later(wait, self._start_writing)
+
+    def _start_writing(self) -> None:
+        self._cancel_timer()
+        if not self._is_writing:
+            self._is_writing = True
+            self._background.start(self._write_all())
+
+    def _cancel_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    async def _write_all(self) -> None:
+        """Write all that is not written, until nothing is left, or the store fails."""
+        try:
+            while self._asked or self._behind or len(self._unwritten):
+                if not await self._write_once() and not self._asked:
+                    break
+        finally:
+            self._is_writing = False
+        if len(self._unwritten):
+            self._write_later()
+
+    async def _write_once(self) -> bool:
+        """Make the changes of now in one call of the store; return whether that succeeded."""
+        asked, self._asked = self._asked, []
+        behind, self._behind = self._behind, []
+        puts = list(self._unwritten.values())
+        changes = [*puts, *behind, *(change for each, _ in asked for change in each)]
+        began = self._clock()
+        leases = await self._call(self._writer, self._writing, lambda: self._store.write(changes))
+        done = leases is not None
+        if leases is None:
+            leases = [*([None] * len(puts)), *self._spare.write(changes[len(puts) :])]
+        else:
+            for put in puts:
+                if self._unwritten.get(put.key) is put:
+                    self._unwritten.discard(put.key)
+            if any(change.key == self._me and isinstance(change, Claim) for change in behind):
+                if not began < self._here_until:
+                    self._here_since = self._clock()
+                self._here_until = began + _HERE
+        start = len(puts) + len(behind)
+        for each, promise in asked:
+            promise.set_result(leases[start : start + len(each)])
+            start += len(each)
+        return done
+
+    async def _call(self, thread: Workers, breaker: _Breaker, call: Callable[[], T]) -> T | None:
+        """Return the result of a call; None if it fails (logged), or the last one just has."""
+        if breaker.is_open:
+            return None
+        if breaker.has_failed:
+            breaker.until = self._clock() + self._limit  # others don't call meanwhile
+        try:
+            result: T = await within(self._limit, _result_of(thread.call(call)))
+        except CancelledError:  # in Twisted an Exception, which the next clause would catch
+            raise
+        # Errors other than StoreError are caught, too: without a record, robots.txt is fetched once
+        # more, which is better than a lookup that fails.
+        except Exception as error:  # noqa: BLE001 - logged by _warn
+            breaker.fail()
+            self._warn(error)
+            return None
+        self._succeed(breaker)
+        return result
+
+    def _succeed(self, breaker: _Breaker) -> None:
+        breaker.succeed()
+        is_broken = self._reading.has_failed or self._writing.has_failed
+        if self._quiet_until is not None and not is_broken:
+            self._quiet_until = None
+            self._logger.info("%s can be used again", self._name)
+
+    def _warn(self, error: Exception) -> None:
+        """Log ``error`` at DEBUG level; in an outage also every ten minutes as a warning."""
+        self._logger.debug("%s: %s", self._name, error)
+        if self._quiet_until is not None and self._clock() < self._quiet_until:
+            return
+        self._quiet_until = self._clock() + _QUIET
+        why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
+        line = "%s can't be used, records of robots.txt are kept in memory: %s"
+        self._logger.warning(line, self._name, why)
+
+
+async def _result_of(work: Any) -> Any:
+    return await work

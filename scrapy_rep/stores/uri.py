@@ -1,0 +1,259 @@
+"""REP_STORE: the URI of a store, with its options in the query, and the store for it."""
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import time
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.project import data_path
+
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, integer, number
+
+_IN_MEMORY: Final = ":memory:"
+_MAX_PREFIX: Final = 200
+_is_database: Final = re.compile(r"/?[0-9]*").fullmatch
+_is_host_and_port: Final = re.compile(r"[\w.-]+:[0-9]+(?:/[0-9]*)?").fullmatch
+_is_file: Final = re.compile(r"(?:.*/)?[\w -]+\.\w+").fullmatch
+
+
+def _read_prefix(value: str) -> str:
+    if not value.isprintable() or len(value) > _MAX_PREFIX:
+        raise ValueError
+    return value
+
+
+_TIMEOUT: Final = number("seconds", low=0.05)
+_MAX_AGE: Final = number("seconds", low=1)
+_SQLITE: Final = {
+    "timeout": _TIMEOUT,
+    "max_age": _MAX_AGE,
+    "max_bytes": integer("bytes", 1024**2),
+}
+_REDIS: Final = {
+    "prefix": Reader(f"printable characters, at most {_MAX_PREFIX}", _read_prefix),
+    "timeout": _TIMEOUT,
+    "max_age": _MAX_AGE,
+}
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "prefix": "robots:",
+    "timeout": 2.0,
+    "max_age": 60 * 86_400.0,
+    "max_bytes": 4 * 1024**3,
+}
+
+
+class _Scheme(NamedTuple):
+    """One URI scheme of REP_STORE."""
+
+    form: str
+    """The form of a valid URI, as messages show it."""
+    is_valid: Callable[[str], bool]
+    """Returns whether a URI without query is valid, or raises ValueError if it is not."""
+    options: Mapping[str, Reader]
+    """The options in the query. For Redis, all others are those of redis-py."""
+
+
+class StoreConfig(NamedTuple):
+    """What a store is made of."""
+
+    uri: str
+    """A valid REP_STORE."""
+    memory_max_bytes: int
+
+
+def make_keeper(config: StoreConfig) -> Keeper:
+    """Return the store of REP_STORE for a crawl. It is opened when it is first used.
+
+    Raises SettingsError if redis-py is required and isn't installed, or can't read the URI.
+    """
+    timeout = _options_in(config.uri)[0]["timeout"]
+    return Keeper(make_store(config), name=display_name(config.uri), timeout=timeout)
+
+
+def make_store(config: StoreConfig) -> Store:
+    """Return the store of REP_STORE for a command. Raises SettingsError as ``make_keeper``."""
+    options, others = _options_in(config.uri)
+    path = path_of(config.uri)
+    if path is not None:
+        from scrapy_rep.stores.sqlite import SQLiteStore
+
+        del options["prefix"]
+        return SQLiteStore(path, clock=time, **options)
+    if not is_persistent(config.uri):
+        return MemoryStore(max_bytes=config.memory_max_bytes)
+    shown = without_secrets(config.uri)
+    try:
+        from scrapy_rep.stores.redis import RedisStore
+    except ImportError:
+        raise SettingsError(
+            f"REP_STORE is {shown!r}: it takes redis-py, which isn't installed: "
+            "pip install scrapy-rep[redis]"
+        ) from None
+    del options["max_bytes"]
+    url = config.uri.partition("?")[0] + (f"?{urlencode(others)}" if others else "")
+    try:
+        return RedisStore(url, **options)
+    except ValueError:
+        # The message of redis-py's error is not shown, as it may contain credentials.
+        raise SettingsError(f"REP_STORE is {shown!r}: redis-py can't read that URL") from None
+
+
+def check_uri(uri: str) -> None:
+    """Raise NotTakenError if ``uri`` is not valid, with the valid forms and what may be meant."""
+    if not _is_valid(uri):
+        scheme, colon, _ = uri.partition(":")
+        name = closest(scheme, list(_SCHEMES), cutoff=0.75 if colon else 1.0)
+        takes = TAKES if name is None else f"{_SCHEMES[name].form!r}{_REMARKS.get(name, '')}"
+        meant = _meant_by(uri, name)
+        hint = f"; did you mean {without_secrets(meant)!r}?" if _is_valid(meant) else ""
+        raise NotTakenError(f"{takes}{hint}")
+    options = _SCHEMES[_scheme(uri)].options
+    for name, value in _query_of(uri):
+        reader = options.get(name)
+        if reader is None:
+            # Other options of Redis are those of redis-py, which checks them.
+            meant_option = closest(name, list(options), cutoff=0.7)
+            if meant_option is not None or _scheme(uri) not in _REDIS_SCHEMES:
+                takes = f"a URI whose options are {', '.join(options)}, and not {name!r}"
+                hint = "" if meant_option is None else f"; did you mean {meant_option!r}?"
+                raise NotTakenError(f"{takes}{hint}" if options else "'memory://', without options")
+            continue
+        try:
+            reader.read(value)
+        except (ValueError, OverflowError):
+            raise NotTakenError(f"a URI whose {name} is {reader.takes}") from None
+
+
+def is_persistent(uri: str) -> bool:
+    """Return whether the store of ``uri`` keeps its records after the end of the process."""
+    return _scheme(uri) != "memory"
+
+
+def path_of(uri: str) -> Path | None:
+    """Return the absolute path of the file in ``sqlite:///PATH``; None for another scheme.
+
+    A relative path is in the data directory (``.scrapy``).
+    """
+    if _scheme(uri) != "sqlite":
+        return None
+    path = uri.partition("?")[0].partition(":///")[2]
+    try:
+        return Path(data_path(path)).absolute()
+    except (OSError, NotConfigured):  # there is no data directory, and it can't be created
+        return Path(".scrapy", path).absolute()
+
+
+def display_name(uri: str) -> str:
+    """Return the path of the store's file, or ``uri`` without credentials, for messages."""
+    path = path_of(uri)
+    return without_secrets(uri) if path is None else str(path)
+
+
+def without_secrets(uri: str) -> str:
+    """Return a value of REP_STORE without credentials, for messages."""
+    # Everything before an @ and in the query may be a password, even in a malformed URI.
+    before, at, rest = uri.rpartition("@")
+    if at:
+        scheme, slashes, _ = before.partition("://")
+        rest = f"{scheme}://***@{rest}" if slashes else f"***@{rest}"
+    visible, question, query = rest.partition("?")
+    if not question:
+        return visible
+    # Our own options are shown.
+    shown = [
+        f"{name}={value if name in _DEFAULTS else '***'}"
+        for name, _, value in (each.partition("=") for each in query.split("&"))
+    ]
+    return f"{visible}?{'&'.join(shown)}"
+
+
+def _scheme(uri: str) -> str:
+    return uri.partition("://")[0]
+
+
+def _query_of(uri: str) -> list[tuple[str, str]]:
+    return parse_qsl(uri.partition("?")[2], keep_blank_values=True)
+
+
+def _options_in(uri: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the options of a valid URI, with defaults, and those of redis-py."""
+    readers, values, others = _SCHEMES[_scheme(uri)].options, dict(_DEFAULTS), []
+    for name, value in _query_of(uri):
+        if name in readers:
+            values[name] = readers[name].read(value)
+        else:
+            others.append((name, value))
+    return values, others
+
+
+def _is_valid(uri: str) -> bool:
+    """Return whether ``uri`` is valid but for its query. Of Redis, redis-py decides in the end."""
+    scheme = _SCHEMES.get(_scheme(uri))
+    readable = "://" in uri and uri == uri.strip() and "\0" not in uri
+    with suppress(ValueError):
+        return readable and scheme is not None and scheme.is_valid(uri.partition("?")[0])
+    return False
+
+
+def _meant_by(uri: str, name: str | None) -> str:
+    """Return the URI that may be meant by one that is not valid, of the scheme ``name``."""
+    _, colon, rest = uri.partition(":")
+    if name == "sqlite":
+        return _meant_file(rest)
+    if name is not None:
+        return f"{name}:{'///' if name == 'unix' else '//'}{rest.lstrip('/')}"
+    if _is_host_and_port(uri):
+        return f"redis://{uri}"
+    return f"sqlite:///{uri}" if not colon and _is_file(uri) else ""
+
+
+def _meant_file(rest: str) -> str:
+    """Return the URI that may be meant by ``sqlite:`` with ``rest``, which is not valid."""
+    path = rest.lstrip("/")
+    if path.partition("?")[0] == _IN_MEMORY:
+        return "memory://"
+    if path.startswith("~"):
+        with suppress(RuntimeError):  # there is no such user
+            return f"sqlite:///{Path(path).expanduser()}"
+    # A single slash begins an absolute path, two those of another kind of URI.
+    slash = "/" if rest.startswith("/") and not rest.startswith("//") else ""
+    return f"sqlite:///{slash}{path}"
+
+
+def _has_file(uri: str) -> bool:
+    rest = uri.partition("://")[2]
+    path = rest.lstrip("/")
+    # In SQLAlchemy, ":memory:" is a database in memory; in a shell, "~" is the home directory.
+    if path == _IN_MEMORY or path.startswith("~"):
+        return False
+    return rest.startswith("/") and path != "" and not path.endswith("/")
+
+
+def _has_host(uri: str) -> bool:
+    # Reading ``port`` raises ValueError if it is not valid. redis-py checks the rest of the URI,
+    # but not the path: for a path that is not a number it would use database 0.
+    parts = urlsplit(uri)
+    return parts.hostname is not None and parts.port != -1 and bool(_is_database(parts.path))
+
+
+_NUMBER: Final = " or '{}://HOST:PORT/NUMBER', with the number of a database"
+_SCHEMES: Final = {
+    "memory": _Scheme("memory://", lambda uri: uri == "memory://", {}),
+    "sqlite": _Scheme("sqlite:///PATH", _has_file, _SQLITE),
+    "redis": _Scheme("redis://HOST", _has_host, _REDIS),
+    "rediss": _Scheme("rediss://HOST", _has_host, _REDIS),
+    "unix": _Scheme("unix:///PATH", _has_file, _REDIS),
+}
+_REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
+_REMARKS: Final = {name: _NUMBER.format(name) for name in ("redis", "rediss")}
+*_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
+TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
+"""The forms of the valid values of REP_STORE, as error messages list them."""
