@@ -1,0 +1,115 @@
+"""One line broken at a time, to see that the simulation finds it."""
+
+from __future__ import annotations
+
+import math
+from unittest.mock import patch
+
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.hosts import Hosts
+from scrapy_rep.downloadermiddlewares.gate import Gate
+from scrapy_rep.stores.base import PAUSE, Claim
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.requests import host_of
+
+change = MemoryStore._change
+come, pause_after = Gate._wake, Hosts._pause_after
+sent, ended = Hosts.sent, Hosts.ended
+hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
+
+
+def a_lease_is_given_to_all(self, asked):
+    return change(self, asked._replace(force=True) if isinstance(asked, Claim) else asked)
+
+
+def a_pause_replaces_no_lease(self, asked):
+    return change(self, asked._replace(force=False) if isinstance(asked, Claim) else asked)
+
+
+def a_pause_becomes_shorter(self, asked):
+    if isinstance(asked, Claim) and asked.holder == PAUSE:
+        self._leases.pop(asked.key, None)
+    return change(self, asked)
+
+
+def any_lease_is_released(self, asked):
+    if not isinstance(asked, Claim):
+        self._leases.pop(asked.key, None)
+    return change(self, asked)
+
+
+def one_of_those_who_wait_is_woken(self, due):
+    come(due[:1])
+
+
+def the_delay_counts_from_the_send(self, host, request, sent_at, response):
+    if host in self._hosts:
+        self._hosts[host].next_to_send = sent_at + self._hosts[host].delay
+    return ended(self, host, request, sent_at, response)
+
+
+def a_claim_takes_no_time(self, ask):
+    host = self._hosts.get(ask.host)
+    return sent(self, ask) if host is None or host.last is not ask.head() else 0.0
+
+
+def what_begins_during_a_claim_is_not_seen(self, ask):
+    if getattr(ask, "is_claimed", False):
+        ask.is_claimed = False
+        return None
+    found = hold(self, ask)
+    ask.is_claimed = ask.on_wire and found is None
+    return found
+
+
+def each_is_a_probe(self, ask):
+    return 60.0 if ask.host in self.refused else sent(self, ask)
+
+
+def who_is_refused_stays_the_probe(self, ask, left, *, paused):
+    if paused:
+        self._adopt_pause(ask.host, left)
+
+
+def any_request_ends_the_lease(self, request, sent_at, response):
+    end(self, request, sent_at, response)
+    self._leases.ended(host_of(request), 0.0, 0.0)
+
+
+def who_was_under_way_ends_the_pause(self, host, request, sent_at, response, *, is_probe):
+    return pause_after(self, host, request, math.inf, response, is_probe=is_probe)
+
+
+def pauses_are_not_read(self):
+    return None
+
+
+async def nobody_knows_who_has_refused(self):
+    return {host: left for host, left in (await pauses_left(self)).items() if left}
+
+
+BREAKAGES = {
+    broken.__name__.replace("_", " "): (owner, name, broken)
+    for owner, name, broken in [
+        (MemoryStore, "_change", a_lease_is_given_to_all),
+        (MemoryStore, "_change", a_pause_replaces_no_lease),
+        (MemoryStore, "_change", a_pause_becomes_shorter),
+        (MemoryStore, "_change", any_lease_is_released),
+        (Gate, "_wake", one_of_those_who_wait_is_woken),
+        (Hosts, "ended", the_delay_counts_from_the_send),
+        (Hosts, "sent", a_claim_takes_no_time),
+        (Hosts, "sent", each_is_a_probe),
+        (Hosts, "not_sent", who_is_refused_stays_the_probe),
+        (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
+        (Hosts, "read_pauses", pauses_are_not_read),
+        (HostLeases, "pauses_left", nobody_knows_who_has_refused),
+        (Admission, "ended", any_request_ends_the_lease),
+        (Admission, "hold", what_begins_during_a_claim_is_not_seen),
+    ]
+}
+
+
+def broken(name):
+    """Break a line for as long as this context lasts."""
+    return patch.object(*BREAKAGES[name])
