@@ -249,7 +249,7 @@ def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError, match="in use by another process"):
             write(store, unavailable())
-        assert store.peek([ORIGIN]).records
+        assert store.read([ORIGIN]).records
         assert record(store) == available()
     write(store, unavailable())
     assert record(store) == unavailable()
