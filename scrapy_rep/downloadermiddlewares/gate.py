@@ -54,7 +54,6 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
-from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request
 from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
@@ -65,6 +64,9 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
+_MOST_WAITING: Final = 1_000
+"""Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS: so a site in a
+pause holds up no other, and a site with many requests does not fill the memory."""
 _WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""
@@ -101,7 +103,6 @@ class Gate:
         self._dry_run = dry_run
         self._stores_requests = stores_requests
         self._takes_spider = "spider" in signature(process_request).parameters
-        self._most = concurrent_requests(crawler.settings)
         self._waiting: Waiting[Promise[None]] = Waiting(clock, self._wake)
         self._turns: Places[Origin] = Places(1)
         """The request of each origin that asks the admission."""
@@ -336,10 +337,10 @@ class Gate:
         """Let another request be in progress in the ``with`` block.
 
         Not so for a scheduler that would send all its requests here: for it, as many as
-        CONCURRENT_REQUESTS wait and don't count; further ones count, as with Scrapy's built-in.
+        _MOST_WAITING wait and don't count; further ones count, as with Scrapy's built-in.
         """
         is_scheduled = source is Source.SCHEDULER
-        if is_scheduled and self.waiting >= self._most:
+        if is_scheduled and self.waiting >= _MOST_WAITING:
             yield
             return
         self.waiting += is_scheduled

@@ -23,6 +23,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
+from scrapy_rep.stores.base import Put
 from scrapy_rep.utils.per_crawl import get_part, remove_part
 from tests.waiting import settle
 
@@ -114,7 +115,11 @@ class Scene:
 
     def finds(self, kind):
         """Put it in the store, where it is looked up."""
-        awaited(self.parts._shared.store.put(self.record(kind)))
+        record = self.record(kind)
+        state, body = record.encode()
+        put = Put(str(record.origin), state, body, record.last.evidence.at)
+        self.parts._shared.store.put(put)
+        settle()
 
     def has_sent(self):
         """A request to a site with a delay has left just now."""
@@ -188,12 +193,6 @@ class Scene:
             task.cancel()
             settle()
             task.cancelled() or task.exception()
-
-
-def awaited(coroutine):
-    task = asyncio.ensure_future(coroutine)
-    settle()
-    return task.result()
 
 
 async def as_coroutine(awaitable):
@@ -292,9 +291,10 @@ def test_who_waits_for_a_delay_when_the_crawl_closes_goes_by_the_table(source, r
 
 
 @pytest.mark.parametrize(("source", "counts"), [("scheduler", [0, 1]), ("direct", [0, 0])])
-def test_another_scheduler_has_as_many_wait_beside_its_places_as_it_has_places(source, counts):
+def test_a_bounded_number_of_another_scheduler_waits_beside_its_places(source, counts, monkeypatch):
     """Further ones take its places, as with the built-in: else all its requests would wait here."""
-    scene = Scene()  # CONCURRENT_REQUESTS is 1
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.gate._MOST_WAITING", 1)
+    scene = Scene()
     scene.crawler.engine.downloader = downloader = SimpleNamespace(total_concurrency=1)
     scene.has_sent()
     waiting, taken = [], []

@@ -14,7 +14,7 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.sqlite import SQLiteStore
 from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, closing_when, releasing_when, stat
 from tests.crawling.crawl import crawl as crawl_with
 from tests.crawling.web import HANGS, answer, held, robots
@@ -132,7 +132,6 @@ async def async_boom(*args, **kwargs):
         (RobotsTxt, "rules_for", boom),
         (Fetcher, "fetch", async_boom),
         (Fetcher, "_follow_redirects", async_boom),
-        (MemoryStore, "claim", async_boom),
         ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),
         ("scrapy_rep.protocol.fetch_policy.Policy", "access", boom),
@@ -175,13 +174,16 @@ async def test_after_an_error_in_the_queue_the_middleware_decides(
     assert [text for text in result.messages(40) if text.startswith(begin)]
 
 
-async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch):
-    monkeypatch.setattr(MemoryStore, "put", async_boom)
+async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch, tmp_path):
+    monkeypatch.setattr(SQLiteStore, "write", boom)
     site = web.site(robots("User-agent: *\nDisallow: /private"))
-    result = await crawl(site.url("/1"), site.url("/private"), site.url("/3"))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    urls = [site.url("/1"), site.url("/private"), site.url("/3")]
+    result = await crawl(*urls, settings=settings)
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(result.dropped.values()) == ["rule"]
-    assert result.messages(40) == ["Error while a record was stored"]
+    warning, _ = result.messages(30)
+    assert warning.endswith("records of robots.txt are kept in memory: RuntimeError('boom')")
 
 
 async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
@@ -209,6 +211,7 @@ async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
 
 async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_path):
     monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.gate._MOST_WAITING", 0)
     sites = [web.site(robots("User-agent: *\nDisallow: /4")) for _ in range(2)]
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "CONCURRENT_REQUESTS": 1}
     urls = [site.url(f"/{number}") for number in range(5) for site in sites]

@@ -392,8 +392,7 @@ class PriorityScheduler(FifoScheduler):
 async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
     late = web.site(held(robots(RULES)))
     paths = [f"/{n}" for n in range(12)]
-    # As many as there are places wait beside these, and as many in them: as with the built-in.
-    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") == 4, late)
+    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") == 13, late)
     result = await crawl(
         *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
         settings={"SCHEDULER": PriorityScheduler, "CONCURRENT_REQUESTS": 2},
@@ -482,7 +481,7 @@ async def test_what_waits_for_its_turn_under_another_queue_is_kept_at_a_stop(web
     }
 
     async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/waited") == 8)
+        await until(lambda: stat(crawler, "robotstxt/waited") == len(paths))
         site.release()
         await until(lambda: len(site.targets) > 5)
         close(crawler)
