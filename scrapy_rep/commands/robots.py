@@ -16,7 +16,7 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep import stores
 from scrapy_rep.addon import Addon
-from scrapy_rep.commands.arguments import FRESH, Subcommand, usage_error
+from scrapy_rep.commands.arguments import Subcommand, usage_error
 from scrapy_rep.commands.cache import ACTIONS, CACHE
 from scrapy_rep.commands.check import CHECK
 from scrapy_rep.commands.explain import EXPLAIN
@@ -162,10 +162,9 @@ def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
     for flag, option in _OPTIONS.items():
         names = _names_with(flag)
         if option.is_given(opts) and name not in names:
-            hint = ": use cache refresh" if (name, option) == (CACHE.name, FRESH) else ""
             *others, last = names
             of = f"{', '.join(others)} and {last}" if others else last
-            raise usage_error(f"{flag} is an option of {of} only{hint}")
+            raise usage_error(f"{flag} is an option of {of} only")
     return _SUBCOMMANDS[name]
 
 

@@ -64,7 +64,7 @@ def test_what_the_output_has_no_characters_for_is_escaped(robots_command, tmp_pa
     assert "Disallow: /\\xfc" in run.out
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "lint", "cache refresh"])
+@pytest.mark.parametrize("command", ["check", "explain", "lint"])
 def test_without_the_middleware_nobody_answers(robots_command, command):
     off = ["-s", 'ADDONS={"scrapy_rep.Addon": null}', "-s", "REP_STORE=sqlite:///s.sqlite"]
     run = robots_command(*off, *command.split(), "http://a.example/")

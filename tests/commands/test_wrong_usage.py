@@ -45,7 +45,7 @@ UNREADABLE = "redis-py can't read that URL"
         (["cache", "show", "localhost:80"], "did you mean https://localhost:80 or http://localhost:80?"),
         (["cache", "list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
         (["cache", "list", "--agent", "a"], "--agent is an option of check, explain and plan only"),
-        (["cache", "list", "--fresh"], "--fresh is an option of check, explain, lint and plan only: use cache ref"),
+        (["cache", "list", "--fresh"], "--fresh is an option of check, explain, lint and plan only"),
         ([*STORE, "REP_STORE=redis://a/b"], "'redis://HOST:PORT/NUMBER', with the number"),
         ([*STORE, "REP_STORE=redis://"], "REP_STORE is 'redis://': it must be"),
         ([*STORE, "REP_STORE=redis://a?db=x"], UNREADABLE),
