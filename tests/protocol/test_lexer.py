@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.lexer import LineKind, Oddity, lex
+from scrapy_rep.protocol.lexer import LineKind, Oddity, has_known_line, is_robotstxt, lex
 
 
 def read(body):
@@ -104,3 +104,19 @@ def test_a_line_of_16663_bytes_is_whole():
     (read_line,) = lex(line)
     assert read_line.oddity is Oddity.NONE
     assert len(read_line.value) == 16_663 - len("disallow: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "known", "robots"),
+    [
+        (b"User-agent: *", True, True),
+        (b"\r\n crawl-delay : 3", True, True),
+        (b"Sitemap: https://example.com/s.xml", True, True),
+        (b" \n# only a comment\n", False, True),
+        (b"", False, True),
+        (b"<html>no such page</html>", False, False),
+        (b"out of credits", False, False),
+    ],
+)
+def test_what_a_body_is_taken_for(body, known, robots):
+    assert (has_known_line(body), is_robotstxt(body)) == (known, robots)

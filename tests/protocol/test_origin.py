@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.protocol import Origin, Reason, RobotsTxt, origin_of, target_of
-from scrapy_rep.protocol.origin import absolute_url
+from scrapy_rep.protocol.origin import absolute_url, split_url
 
 SAME_ORIGIN = [
     ("S1_default_port_http", "http://example.com:80/a", "http://example.com/"),
@@ -212,3 +212,10 @@ def test_an_origin_is_read_back_as_it_was(label, times):
     except ValueError:
         return
     assert origin_of(str(origin)) == origin
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/a?b", "HTTPS://EXAMPLE.com:443", "http://ü.de/ü"]
+)
+def test_a_url_is_split_as_by_both(url):
+    assert split_url(url) == (origin_of(url), target_of(url))

@@ -44,6 +44,22 @@ def test_the_table_covers_every_status_once():
     assert covered == list(range(200, 600))
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "is_absent", "is_refused"),
+    [
+        (404, None, True, False),
+        (410, None, True, False),
+        (503, None, True, False),  # its page says that there is no such file
+        (403, None, False, True),
+        (302, None, False, False),
+        (200, "a challenge", False, True),
+    ],
+)
+def test_why_a_file_is_unavailable(status, error, is_absent, is_refused):
+    ended = outcome_of(Evidence(0.0, URL, status, error=error), b"404 Not Found")
+    assert (ended.is_absent, ended.is_refused) == (is_absent, is_refused)
+
+
 @given(st.integers())
 def test_every_status_has_an_outcome(status):
     assert isinstance(ended(status), Outcome)
