@@ -39,6 +39,8 @@ WRONG = {
         "memory://?timeout=1",
         "sqlite:///x?timeout=0",
         "sqlite:///x?max_age=0",
+        "redis://localhost?max_age=1e300",
+        "sqlite:///x?timeout=1e10",
         "sqlite:///x?max_bytes=1000",
         "sqlite:///x?max_bytes=many",
         "sqlite:///x?prefix=a",
@@ -123,7 +125,7 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         (
             "REP_STORE",
             "redis://h?timeout=-1",
-            "a URI whose timeout is a number of seconds, 0.05 or more",
+            "a URI whose timeout is a number of seconds from 0.05 to 3,600",
         ),
         ("REP_STORE", "sqlite:///:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
         ("REP_STORE", "sqlite://:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),

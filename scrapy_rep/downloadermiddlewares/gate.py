@@ -120,8 +120,8 @@ class Gate:
             if self._dry_run is not None:  # which drops nothing
                 store_grant(request, request.url, None)
                 return None
-            # Given back while the crawl closes, it comes again at once: not a second time.
-            if was_closing and ticket.filtered is not None:
+            # A direct request that is given back comes again at once: not a second time.
+            if was_closing and ticket.filtered is not None and ticket.source == Source.DIRECT:
                 raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
             return self.give_back(request, closing=True)
         except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception

@@ -30,8 +30,8 @@ def _read_prefix(value: str) -> str:
     return value
 
 
-_TIMEOUT: Final = number("seconds", low=0.05)
-_MAX_AGE: Final = number("seconds", low=1)
+_TIMEOUT: Final = number("seconds", low=0.05, high=3_600)
+_MAX_AGE: Final = number("seconds", low=1, high=10 * 365 * 86_400)
 _SQLITE: Final = {
     "timeout": _TIMEOUT,
     "max_age": _MAX_AGE,

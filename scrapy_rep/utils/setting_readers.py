@@ -24,18 +24,20 @@ class Reader(NamedTuple):
     OverflowError, or NotTakenError with a message in place of ``takes``."""
 
 
-def number(unit: str, *, low: float, above: bool = False) -> Reader:
-    """Return a reader of finite numbers, not booleans, from ``low``; if ``above``, without it."""
+def number(unit: str, *, low: float, above: bool = False, high: float = math.inf) -> Reader:
+    """Return a reader of finite numbers, not booleans: from, or ``above``, ``low`` to ``high``."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool):
             raise TypeError
         found = float(value)
-        if not math.isfinite(found) or found < low or (above and found == low):
+        if not math.isfinite(found) or not low <= found <= high or (above and found == low):
             raise ValueError
         return found
 
     bound = f" above {low:g}" if above else f", {low:g} or more"
+    if high < math.inf:
+        bound = f" from {low:g} to {high:,.0f}"
     return Reader(f"a number of {unit}{bound}", read)
 
 

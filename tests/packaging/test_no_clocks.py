@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parents[1]
-EXEMPT = {"benchmarks", "fuzz", "mutants", "wire"}
+EXEMPT = {"benchmarks", "fuzz", "mutants", "simulation", "wire"}
 CLOCKS = {"time", "monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 LATER = {"sleep", "call_later", "callLater", "call_at", "Timer"}
@@ -40,6 +40,7 @@ ALLOWED = {
     ("stores/kills.py", "calls sleep"): "kills at moments that wander, whichever these are",
     ("stores/test_sqlite.py", "a limit of 0.3 s"): "is to be over, as the file is locked",
     ("extensions/report/browser.py", "a limit of 0 s"): "none, as Playwright has it",
+    ("fetch/test_open_files.py", "calls call_later"): "files are free again while requests wait for them",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/adapters/pipe.py", "reads time.process_time"): "times engines, when asked to",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",

@@ -109,6 +109,7 @@ FILES = {
     "stars between escapes, few": numbered(f"allow:/{'*%2f' * 500}{{}}"),
     "escapes in queries": numbered(f"allow:/?{'%2f' * 5}{{:x}}"),
     "stars alone": numbered(f"disallow: /{'*' * 600}{{}}"),
+    "stars alone, at the end": numbered(f"allow:/{'*' * 500}{{}}$"),
     "stars between letters": numbered(f"allow:/{'a*' * 300}{{}}"),
     "nested prefixes": of_lengths(lambda i: f"disallow: /{'a' * i}"),
     "nested prefixes, shuffled": nested_shuffled,

@@ -210,7 +210,7 @@ def fleets():
     stories = refusing(refuses=(14, 429, PAUSE))
     for store in ("sqlite", "redis"):
         shows = f"four workers with {store}, two processes spin"
-        more = {"stories": stories, "store": store, "busy": 2, "grace": 0.3}
+        more = {"stories": stories, "store": store, "busy": 2, "grace": 1.3}
         yield Cell(f"f-{store}", "1f 2f", shows, (Worker(worker),) * 4, **more)
 
 
