@@ -13,7 +13,7 @@ UNREADABLE = "redis-py can't read that URL"
     [
         pytest.param([], "a subcommand is required, one of: check, explain, lint", marks=pytest.mark.real_process),
         (["chekc"], "check, explain, lint, cache, plan (got: 'chekc'); did you mean check?\n"),
-        (["prune"], "plan (got: 'prune'); did you mean cache prune?"),
+        (["list"], "plan (got: 'list'); did you mean cache list?"),
         (["check"], "check requires URLs"),
         (["check", "--frobnicate", A], "unknown option: --frobnicate\n"),
         (["check", "--agnet", "x", A], "--agnet; did you mean --agent?"),
@@ -35,7 +35,7 @@ UNREADABLE = "redis-py can't read that URL"
         (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
         (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check and plan only"),
         (["cache"], "cache requires an action, one of: list, show ORIGIN"),
-        (["cache", "frobnicate"], "refresh ORIGIN, drop ORIGIN, prune (got: 'frobnicate')\n"),
+        (["cache", "frobnicate"], "list, show ORIGIN, drop ORIGIN (got: 'frobnicate')\n"),
         (["cache", "list", A], "cache list takes no arguments"),
         (["cache", "show"], "cache show takes one origin"),
         (["cache", "drop", A, B], "cache drop takes one origin"),

@@ -22,7 +22,7 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http import PotentialDataLoss
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.is_from_origin import route_failure_in_answer, route_failure_in_error
 from scrapy_rep.fetch.redirects import Chain
@@ -342,13 +342,13 @@ async def test_one_warning_for_each_cause_whatever_the_proxy(web):
 
 async def test_an_origin_behind_a_broken_route_is_looked_up_once_a_try(web, monkeypatch):
     lookups = []
-    look_up = Cache._look_up
+    start_fetch = Lookups._start_fetch
 
-    async def counting(cache, origin, *args):
-        lookups.append(origin)
-        return await look_up(cache, origin, *args)
+    def counting(self, lookup, known):
+        lookups.append(lookup.origin)
+        start_fetch(self, lookup, known)
 
-    monkeypatch.setattr(Cache, "_look_up", counting)
+    monkeypatch.setattr(Lookups, "_start_fetch", counting)
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
     pages = [Request(site.url(f"/{n}"), meta={"proxy": proxy.url("")}) for n in range(5)]
     settings = {**DEFERS, "REP_DEFER_TIMEOUT": 3, "REP_RETRY_DELAY": 1.0}
@@ -577,8 +577,8 @@ async def test_tries_of_a_broken_route_do_not_count_for_the_origin(web, store, c
     phases = [clock.later(DAY, page) for page in (by_proxy, by_proxy, directly)]
     await crawl(by_proxy, settings=settings, phases=phases)
     assert (len(proxy.journal), len(site.robots_requests)) == (3, 1)
-    data = row(store, "SELECT data FROM records")
-    record = Record.decode(data, site.url(""), max_size=1000)
+    state = row(store, "SELECT state FROM records")
+    record = Record.decode(state, b"", site.url(""), max_size=1000)
     assert (record.tries, record.unreachable_for) == (1, 0)
 
 

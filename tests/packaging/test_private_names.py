@@ -30,7 +30,6 @@ ALLOWED = {
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
     ("utils/scrapy_internals.py", "_default_client"): "connections for robots.txt files beside those of pages",
-    ("utils/scrapy_internals.py", "_pool"): "the same",
     ("utils/scrapy_internals.py", "_session"): "the same",
     ("utils/scrapy_internals.py", "_transport"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._aiohttp"): "the same",

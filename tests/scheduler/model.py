@@ -321,7 +321,7 @@ class Model:
         host = self.choose(ORIGINS).host
         claimed = deferred_from_coro(self.store.claim(key_of_host(host), holder, seconds, **how))
         settle()
-        return host, claimed.result.lease
+        return host, claimed.result
 
     # What becomes of robots.txt.
 
