@@ -31,7 +31,7 @@ def _read_prefix(value: str) -> str:
 
 
 _TIMEOUT: Final = number("seconds", low=0.05, high=3_600)
-_MAX_AGE: Final = number("seconds", low=1, high=10 * 365 * 86_400)
+_MAX_AGE: Final = number("seconds", low=1, high=1e10)
 _SQLITE: Final = {
     "timeout": _TIMEOUT,
     "max_age": _MAX_AGE,
