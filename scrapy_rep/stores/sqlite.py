@@ -184,7 +184,7 @@ class SQLiteStore:
 
     def peek(self, keys: Sequence[str]) -> Found | None:
         # The file is made, and waited for, in a thread.
-        if not self._writing.is_open:
+        if not any(each.is_open for each in (self._peeking, self._reading, self._writing)):
             return None
         with suppress(StoreError):
             return self._peeking.run(lambda connection: self._read(keys, connection))

@@ -140,7 +140,7 @@ class Watch:
             self.tasks = max(self.tasks, len(asyncio.all_tasks()))
         ours = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if ours is not None:
-            self.most = max(self.most, len(ours._cache._lookups))
+            self.most = max(self.most, len(ours._parts.cache.lookups))
 
 
 def run(order):

@@ -7,7 +7,6 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
-from tests.redis_deployments import Cluster
 
 from scrapy_rep.admission.ticket import take_ticket
 from scrapy_rep.stats import QUEUE_ERRORS
@@ -199,20 +198,6 @@ def test_each_request_comes_once_in_spite_of_a_failover(tmp_path, call):
         primary.stop()
         replica.stop()
     assert proxy.behind == replica.port
-    assert crawl.wrong == "0 lost, 0 twice"
-
-
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_each_request_comes_once_from_a_cluster_whose_slots_move(tmp_path, kind):
-    cluster = Cluster(tmp_path)
-    try:
-        with cluster.client as client:
-            crawl = Crawl(client, client, kind)
-            crawl.pop_what_is_open()
-            cluster.move(KEPT)
-            crawl.run()
-    finally:
-        cluster.stop()
     assert crawl.wrong == "0 lost, 0 twice"
 
 
