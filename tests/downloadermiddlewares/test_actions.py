@@ -36,7 +36,7 @@ TABLE = """
     deferred      | give back | drop    | drop    | wait
     unknown       | wait      | wait    | wait    | wait
     closing       | if kept   | if kept | if kept | if kept
-    closing again | drop      | drop    | drop    | drop
+    closing again | if kept   | if kept | if kept | drop
 """
 SOURCES = ("queue", "overdue", "scheduler", "direct")
 CELLS = [
