@@ -301,13 +301,27 @@ async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_pat
     assert len(site.robots_requests) == 2
 
 
+def lines_by_origin(result, begin):
+    """The lines at INFO that begin so, each as its origin and the rest."""
+    lines = [text for text in result.messages(logging.INFO) if text.startswith(begin)]
+    return [tuple(line.removeprefix(begin).split(" ", 1)) for line in lines]
+
+
+def since_by_origin(result):
+    """Since when each origin is unreachable by the crawl's drops, as the log shows it."""
+    verdicts = [failure.value.verdict for failure in result.failures]
+    return {
+        verdict.robotstxt_url.removesuffix("/robots.txt"): utc_time_text(verdict.outage.since)
+        for verdict in verdicts
+    }
+
+
 async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     web, tmp_path, monkeypatch, clock
 ):
     monkeypatch.setattr("scrapy_rep.utils.log.MAX_LINES", 2)
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
     sites = [web.site(answer(503)) for _ in range(3)]
-    host = sites[0].url("").rpartition(":")[0]
     told = []
 
     async def run(*, phases):
@@ -317,13 +331,11 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
 
         urls = [site.url("/") for site in sites]
         result = await crawl(*urls, settings=settings, phases=[again] * phases)
-        lines = [text for text in result.messages(logging.INFO) if text.startswith("robots.txt ")]
-        told.append([line.partition(host)[2].partition(" ")[2] for line in lines])
+        told.append(lines_by_origin(result, "robots.txt of "))
         clock.advance(LONG)
         return result
 
-    first = await run(phases=1)
-    since = first.failures[0].value.verdict.outage.since
+    since = since_by_origin(await run(phases=1))
     await run(phases=2)
     for site in sites:
         site.change(RULES)
@@ -333,14 +345,15 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     further = " - further lines of this kind are logged at DEBUG level"
     begins = [
         "is unreachable: status 503; its pages are disallowed, next try in ",
-        f"is still unreachable, since {utc_time_text(since)}: status 503; its pages are ",
-        f"is reachable again, after being unreachable since {utc_time_text(since)}: available "
+        "is still unreachable, since {since}: status 503; its pages are ",
+        "is reachable again, after being unreachable since {since}: available "
         "(status 200, 33 bytes, redirects: 0)",
     ]
     for lines, begin in zip(told, begins, strict=False):
         assert len(lines) == 2
-        assert lines[0].startswith(begin)
-        assert [line.endswith(further) for line in lines] == [False, True]
+        for origin, line in lines:
+            assert line.startswith(begin.format(since=since[origin]))
+        assert [line.endswith(further) for _, line in lines] == [False, True]
     assert told[3] == []
 
 
@@ -366,11 +379,11 @@ async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_aske
     urls = [web.site(answer(503)).url("/") for _ in range(3)]
     await crawl(*urls, settings=settings)
     again = await crawl(*urls, settings=settings)
-    told = [text for text in again.messages(logging.INFO) if text.startswith("robots.txt of ")]
-    lines = [text for text in told if "an earlier try" in text]
-    since = again.failures[0].value.verdict.outage.since
-    assert lines[0].startswith(
-        f"robots.txt of {urls[0][:-1]} has been unreachable since {utc_time_text(since)}, known "
-        "from an earlier try: status 503; its pages are disallowed, next try "
-    )
-    assert [line.endswith("logged at DEBUG level") for line in lines] == [False, True]
+    since = since_by_origin(again)
+    lines = lines_by_origin(again, "robots.txt of ")
+    for origin, line in lines:
+        assert line.startswith(
+            f"has been unreachable since {since[origin]}, known from an earlier try: status 503; "
+            "its pages are disallowed, next try "
+        )
+    assert [line.endswith("logged at DEBUG level") for _, line in lines] == [False, True]
