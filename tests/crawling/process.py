@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
 
 
 class CrawlProcess:
-    """A crawl in a process of its own, which does not outlive its test."""
+    """A crawl in a process of its own, which outlives neither its test nor PATIENCE."""
 
     started: ClassVar = []
 
@@ -37,6 +38,9 @@ class CrawlProcess:
             str(MODE_CRAWL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=cwd
         )
         self.started.append(self)
+        self.alarm = threading.Timer(PATIENCE, self.process.kill)
+        self.alarm.daemon = True
+        self.alarm.start()
         self.tell(json.dumps(order))
 
     def tell(self, word):
@@ -63,6 +67,7 @@ class CrawlProcess:
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait(PATIENCE)
+        self.alarm.cancel()
         self.log.seek(0)
         with self.log:
             return self.log.read()

@@ -21,7 +21,6 @@ from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
-from tests.running import refusing_port
 from tests.scheduler import queues
 from tests.scheduler.queues import LEFT_OPEN, FakeCrawler
 from tests.waiting import wait_until
@@ -82,15 +81,6 @@ def test_requests_wait_until_their_site_is_back(start, web, redis, kind, mode):
     assert result["stats"]["robotstxt/deferred"] == 3
     assert "ERROR" not in result["log"]
     assert redis.keys("*list:requests*") == []
-
-
-def test_proxies_that_are_down_lose_only_their_own_pages(start, web):
-    up = web.site(RULES)
-    pages = [["http://site.example/lost", {"proxy": f"http://127.0.0.1:{refusing_port()}"}]]
-    pages += [[f"http://site.example/{n}", {"proxy": up.url("")}] for n in (1, 2)]
-    start(*pages, kind=RobotsAwareRedisFifoQueue, RETRY_ENABLED=False).result()
-    found = [target.removeprefix("http://site.example") for target in sorted(up.targets)]
-    assert found == ["/1", "/2", "/robots.txt"]
 
 
 def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(start, web):
