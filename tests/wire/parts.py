@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 import scrapy
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.utils.concurrency import sleep
@@ -76,22 +75,6 @@ class Part:
     async def drops(self, request, _):
         raise IgnoreRequest("a middleware drops it")
 
-    async def raises(self, request, _):
-        raise RuntimeError("a middleware raises it")
-
-    async def answers(self, request, _):
-        return HtmlResponse(request.url, body=b"words", request=request)
-
-    async def private(self, request, _):
-        netloc = urlsplit(request.url).netloc
-        request._set_url(f"http://{netloc}/private/{number_of(request)}")
-
-    async def again(self, request, _):
-        """Return a copy, once."""
-        if request.meta.get("came"):
-            return None
-        return request.replace(meta={**request.meta, "came": True}, dont_filter=True)
-
     async def blocks(self, request, _):
         """Stop the event loop with every third request."""
         if self.random.random() < 1 / 3:
@@ -113,17 +96,6 @@ class Part:
 
     async def forgets(self, request, _):
         await sleep(10_000)
-
-    async def doubles(self, request, _):
-        if not request.meta.get("came"):
-            copy = request.replace(meta={**request.meta, "came": True}, dont_filter=True)
-            self.crawler.engine.crawl(copy)
-
-    async def exempts(self, request, _):
-        request.meta["dont_obey_robotstxt"] = True
-
-    async def complains(self, request, _):
-        self.crawler.spider.logger.error("something went wrong")
 
 
 class Stalls:

@@ -1,15 +1,12 @@
-"""The hosts, the store and the crawls of a cell or of chaos, each in a process of its own."""
+"""The hosts, the store and the crawls of a cell, each in a process of its own."""
 
 import json
-import signal
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from tests import forking
 from tests.redis_server import RedisServer
@@ -20,40 +17,28 @@ LATE = 25.0
 """Seconds after which a crawl that should have ended is killed."""
 
 
-class Around(NamedTuple):
-    """What crawls have around them."""
-
-    folder: Path
-    uri: str
-    """Of the store."""
-    web: ServerProcess
-    redis: RedisServer | None
-
-
 @contextmanager
 def around(stories, store):
-    """Start hosts with these stories, by address, and a store of the kind ``memory``, ``sqlite`` or ``redis``."""
+    """Start hosts with these stories, by address, and a store of that kind.
+
+    Yields the folder of the crawls, the URI of the store, and the hosts.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         uri = {"memory": "memory://"}.get(store, f"sqlite:///{folder}/robots.sqlite")
-        redis = None
         if store == "redis":
             redis = RedisServer(folder)
             stack.callback(redis.stop)
             uri = redis.uri
         web = stack.enter_context(ServerProcess(HERE / "server.py", stories))
-        yield Around(folder, uri, web, redis)
+        yield folder, uri, web
 
 
 @dataclass
 class Process:
     """A process of a worker that has ended."""
 
-    worker: int
-    began: float
-    ended: float
     journal: list
-    signal: int | None
     log: str
 
     def of(self, what):
@@ -78,14 +63,10 @@ class Process:
 class Running:
     """A process that crawls."""
 
-    def __init__(self, order, folder, worker, stop=None, *, resumes=False):
-        self.worker = worker
-        self.stop = stop
-        """A signal that it gets, and after how many seconds."""
+    def __init__(self, order, folder, worker):
         self.at_most = order["at_most"] + LATE
-        self.journal = folder / f"journal-{worker}-{resumes}.jsonl"
-        self.log = (folder / f"log-{worker}-{resumes}").open("w+")
-        self.began = time.monotonic()
+        self.journal = folder / f"journal-{worker}.jsonl"
+        self.log = (folder / f"log-{worker}").open("w+")
         self.process = forking.start(
             str(HERE / "crawl.py"),
             stdin=subprocess.PIPE,
@@ -97,24 +78,15 @@ class Running:
         self.process.stdin.close()
 
     def wait(self):
-        """Send the signal, if there is one, and wait for the end."""
-        sent = None
-        if self.stop is not None:
-            number, seconds = self.stop
-            try:
-                self.process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                self.process.send_signal(signal.Signals(number))
-                sent = number
+        """Wait for the end, and return what came of it."""
         try:
             self.process.wait(self.at_most)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        ended = time.monotonic()
         self.log.seek(0)
         with self.log:
             log = self.log.read()
         lines = self.journal.read_text().splitlines() if self.journal.exists() else []
         journal = [json.loads(line) for line in lines if line.endswith("}")]
-        return Process(self.worker, self.began, ended, journal, sent, log)
+        return Process(journal, log)

@@ -48,7 +48,7 @@ def without(cell):
 def crawl(cell):
     """Crawl a cell once; return its figures and the journal."""
     stories = {ADDRESSES.get(role, role): story for role, story in cell.stories.items()}
-    with around(stories, cell.store) as (folder, uri, web, _), busy(cell.busy):
+    with around(stories, cell.store) as (folder, uri, web), busy(cell.busy):
         running, results, yielded = [], [], []
         for number, worker in enumerate(cell.workers):
             if worker.begins == "refused":
@@ -86,8 +86,7 @@ def order_of(cell, worker, number, port):
     settings = {**SETTINGS, **cell.settings}
     if cell.jobdir:
         settings["JOBDIR"] = "job"
-    order = {"mode": "asyncio", "seed": 41, "settings": settings, "requests": given}
-    order |= {"at_most": cell.at_most, "awaited": awaited}
+    order = {"settings": settings, "requests": given, "at_most": cell.at_most, "awaited": awaited}
     return {**order, "closes_after_refusal": worker.closes_after_refusal}, wanted
 
 

@@ -4,9 +4,7 @@
 
 Prints its port. A line on standard input asks for the journal, which comes as a line of JSON: for each
 host its requests, in the order of their arrival. The process ends with its input. What a host does is
-its story, whose parts are the attributes of `Story`; a host without one has only pages. Some pages
-do what the first part of their path says: ``/hang/1``, ``/slow/1``, ``/lose/1`` (the connection is closed
-the first time), ``/to/ADDRESS/1`` (redirects to ``/page/1`` there).
+its story, whose parts are the attributes of `Story`; a host without one has only pages.
 
 The time of a request is when the kernel received the packet that ended its head, by the monotonic
 clock: no delay of this process is in it. All processes of a machine have the same monotonic clock.
@@ -26,7 +24,6 @@ from dataclasses import dataclass
 SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35)
 BODY = b"<html><title>a page</title>words</html>"
 CHECK_SECONDS = 0.05
-SLOW_SECONDS = 1.5
 LOST = object()
 
 
@@ -40,17 +37,8 @@ class Story:
     """Its robots.txt from so many seconds on after the first request for it."""
     max_age: int | None = None
     """``Cache-Control: max-age`` of robots.txt."""
-    padding: int = 0
-    """Bytes of a comment at the end of robots.txt."""
-    robots_status: int = 200
-    robots_hangs: bool = False
-    """Whether robots.txt gets no answer."""
-    robots_at: str | None = None
-    """The address of the host to whose robots.txt its own redirects."""
     refuses: tuple[int, int, int] | None = None
     """The page with this number, and all for some seconds from then on, have this status."""
-    tells: bool = True
-    """Whether a refusal has ``Retry-After``."""
     hangs: bool = False
     """Whether it answers nothing after the seconds in which it refuses."""
     closes: bool = False
@@ -71,7 +59,6 @@ class Host:
         self.journal = []
         self.first_robots = None
         self.pages = 0
-        self.lost = set()
         self.refused_at = None
         self.is_probed = False
 
@@ -85,11 +72,7 @@ class Host:
         if text is None:
             return 404, {}, b""
         age = {} if story.max_age is None else {"Cache-Control": f"max-age={story.max_age}"}
-        return (
-            story.robots_status,
-            {"Content-Type": "text/plain", **age},
-            text.encode() + b"#" * story.padding,
-        )
+        return 200, {"Content-Type": "text/plain", **age}, text.encode()
 
     def seconds_of_refusal(self):
         """Return the seconds for which pages are refused from now on; the first begins them."""
@@ -112,22 +95,16 @@ class Web:
             self.hosts[address] = Host(Story(**self.stories.get(address, {})))
         return self.hosts[address]
 
-    async def answer(self, host, path, at):  # noqa: C901, PLR0911 - a story after the other
+    async def answer(self, host, path, at):
         """Return the status, headers and body of an answer when it is to be sent.
 
         None if there is to be none, LOST if the connection is to be closed in place of it.
         """
         story = host.story
         if path == "/robots.txt":
-            if story.robots_hangs:
-                return None
-            if story.robots_at is not None:
-                return 302, {"Location": f"http://{story.robots_at}:{self.port}{path}"}, b""
             return host.robots_answer(at)
-        kind, number = path.split("/")[1], path.rpartition("/")[2]
         host.pages += 1
-        if host.pages == story.loses or (kind == "lose" and path not in host.lost):
-            host.lost.add(path)
+        if host.pages == story.loses:
             return LOST
         if story.opens is not None:
             await self.until_refused(self.host(story.opens))
@@ -135,21 +112,15 @@ class Web:
         if story.refuses is not None:
             left = host.seconds_of_refusal()
             if left > 0:
-                more = {"Retry-After": str(math.ceil(left))} if story.tells else {}
-                return story.refuses[1], more, b""
+                return story.refuses[1], {"Retry-After": str(math.ceil(left))}, b""
             if host.refused_at is not None:
                 if story.hangs:
                     return None
                 seconds *= 1 if host.is_probed else 10
                 host.is_probed = True
-        if kind == "hang":
-            return None
-        await asyncio.sleep(SLOW_SECONDS if kind == "slow" else seconds)
+        await asyncio.sleep(seconds)
         if story.redirects is not None:
             location = f"http://{story.redirects}:{self.port}{path}"
-            return 302, {"Location": location}, b""
-        if kind == "to":
-            location = f"http://{path.split('/')[2]}:{self.port}/page/{number}"
             return 302, {"Location": location}, b""
         return 200, {"Content-Type": "text/html"}, BODY
 

@@ -1,4 +1,4 @@
-"""The spider of the table and of chaos, and the journal of its process."""
+"""The spider of the table, and the journal of its process."""
 
 import json
 import time
@@ -25,7 +25,7 @@ class Journal:
 
 
 class WireSpider(scrapy.Spider):
-    """Sends the requests of its order at their times, and writes down when each began and ended.
+    """Sends the requests of its order at their times, and writes down when each ended.
 
     A request of the order has a number, which its path ends with, or None, if it is not counted; a URL;
     its ``meta``, if it has any; the seconds ``at`` which it is sent; and a way: it is yielded by ``start``,
@@ -41,11 +41,10 @@ class WireSpider(scrapy.Spider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.journal = Journal(spider.order["journal"])
         spider.began = time.monotonic()
-        spider.awaited = set(spider.order.get("awaited", ()))
+        spider.awaited = set(spider.order["awaited"])
         spider.has_begun_others = False
-        for name in ("request_scheduled", "headers_received", "request_reached_downloader"):
-            crawler.signals.connect(getattr(spider, name), getattr(signals, name))
-        if spider.order.get("closes_after_refusal"):
+        crawler.signals.connect(spider.headers_received, signals.headers_received)
+        if spider.order["closes_after_refusal"]:
             crawler.signals.connect(spider.response_downloaded, signals.response_downloaded)
         return spider
 
@@ -83,15 +82,12 @@ class WireSpider(scrapy.Spider):
         if not self.has_begun_others:
             self.has_begun_others = True
             if media := self.of_way("media"):
-                for each in media:
-                    self.journal.write("begun", number=each["number"])
                 yield {"file_urls": [each["url"] for each in media]}
             sending = [deferred_from_coro(self.send(each)) for each in self.of_way("direct")]
             await maybe_deferred_to_future(DeferredList(sending))
 
     async def send(self, each):
         await self.until(each["at"])
-        self.journal.write("begun", number=each["number"])
         try:
             response = await self.crawler.engine.download_async(self.request(each))
         except Exception as error:  # noqa: BLE001 - counted
@@ -111,16 +107,8 @@ class WireSpider(scrapy.Spider):
             if not self.awaited:
                 self.close_now()
 
-    def request_scheduled(self, request):
-        if request.cb_kwargs.get("number") is not None:
-            self.journal.write("begun", number=request.cb_kwargs["number"])
-
-    def request_reached_downloader(self, request):
-        if "/lose/" in request.url:
-            self.journal.write("reached", url=request.url)
-
     def headers_received(self, headers, request):
-        self.journal.write("read", url=request.url, refused="Retry-After" in headers)
+        self.journal.write("read", refused="Retry-After" in headers)
 
     def response_downloaded(self, response):
         if response.status == 429:
