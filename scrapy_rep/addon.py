@@ -122,7 +122,6 @@ def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
 
 
 def _is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
-    """Return whether the setting ``name`` enables the component ``cls``, or a subclass of it."""
     components = settings.getdict(name).items()
     enabled = [load_object(each) for each, order in components if order is not None]
     return any(isinstance(found, type) and issubclass(found, cls) for found in enabled)

@@ -24,7 +24,6 @@ _NEEDS: Final = {"file": "path", "agent": "agent"}
 _KEYS: Final = ("host", "policy", "reason", "until")
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
 DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
-"""The verdict on all pages of a host with the policy ``disallow``."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class Override:
     path: str | None = None
     """The path of the file with the rules, as written by the user, if ``policy`` is ``file``."""
     tokens: tuple[str, ...] = ()
-    """The product tokens, if ``policy`` is ``agent``."""
 
     def __str__(self) -> str:
         what = {"file": f" {self.path}", "agent": f" {', '.join(self.tokens)}"}
@@ -186,7 +184,6 @@ def _parse_json(text: str) -> Any:
 
 
 def _parse_entry(entry: Any) -> Override:
-    """Return a valid entry. Raises ValueError, also for other types than dict."""
     if not isinstance(entry, dict):
         raise ValueError("it must be a dict")  # noqa: TRY004 - the error of all invalid entries
     policy = entry.get("policy")
@@ -251,7 +248,6 @@ def _parse_tokens(value: Any) -> tuple[str, ...]:
 
 
 def _parse_until(value: Any) -> float | None:
-    """Return seconds since the epoch, for a date its end in UTC; None for None, else ValueError."""
     if value is None:
         return None
     try:

@@ -30,7 +30,6 @@ class Wait(NamedTuple):
     until: float | None
     """Until when they wait, in seconds since the epoch; None if that is not known."""
     requests: int
-    """The number of requests."""
 
 
 class Robots:
@@ -107,7 +106,6 @@ class Robots:
         return self.decider.usage_of(decision)
 
     def _known(self, request: Request) -> Decision:
-        """Return the known decision. Raises ValueError if the URL can't have a robots.txt."""
         decision = self.decider.known_decision(request)
         if decision is None or decision.origin is None:
             origin_of(request.url)

@@ -34,7 +34,6 @@ from scrapy_rep.utils.setting_readers import (
 
 @partial(Reader, "a product token or a User-Agent, or a list of them, the most specific first")
 def _tokens(value: Any) -> tuple[str, ...] | None:
-    """Return the tokens in a string, a list or JSON of a list; None for an empty string."""
     if value == "":
         return None
     if isinstance(value, str):

@@ -31,7 +31,6 @@ class RobotsSitemapMixin:
     # "type: ignore" is for attributes of SitemapSpider, which mypy doesn't find in a mixin.
 
     sitemap_urls: Sequence[str]
-    """URLs of sitemaps, and of robots.txt files."""
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield requests for sitemaps, log errors; take robots.txt URLs out of ``sitemap_urls``."""

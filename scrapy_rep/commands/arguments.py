@@ -46,7 +46,6 @@ class Subcommand(NamedTuple):
 
 
 def _check_tokens(text: str) -> str:
-    """Return ``text``. Raises ArgumentTypeError if it contains no product token."""
     with suppress(ValueError):
         if tokens_of_setting(text):
             return text

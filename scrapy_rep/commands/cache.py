@@ -28,7 +28,6 @@ _AT_A_TIME: Final = 50
 
 
 def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Run the action of ``args``; return its status."""
     options = runner.options
     name, arguments = (args[0] if args else ""), args[1:]
     if name not in ACTIONS:
@@ -111,7 +110,6 @@ class _Actions:
         return EXIT_OK
 
     def _records(self) -> Iterator[tuple[str, Record | None]]:
-        """Yield all keys in the store, each with its record; None if that can't be decoded."""
         keys = self._store.keys()
         while some := list(islice(keys, _AT_A_TIME)):
             yield from zip(some, self._read(some), strict=True)
@@ -147,7 +145,6 @@ CACHE: Final = Subcommand(
 
 
 def _origin_of(text: str) -> Origin:
-    """Return the origin of the URL ``text``. Raises UsageError."""
     check_url(text)
     return origin_of(text)
 
@@ -160,7 +157,6 @@ def _decode(key: str, state: bytes, body: bytes) -> Record | None:
 
 
 def _record_line(key: str, record: Record | None, options: Options) -> str:
-    """Return a line of text for the list; a record that is None can't be decoded."""
     if record is None:
         word = coloured("can't tell", "unreadable ")
         return f"{word}  {printable(key)}"
@@ -175,7 +171,6 @@ def _lines(body: bytes) -> list[str]:
 
 
 def _body_as_json(body: bytes | None) -> dict[str, str | None]:
-    """Return the member ``body``, None if there is none; ``body_base64`` if it is not UTF-8."""
     if body is None:
         return {"body": None}
     try:

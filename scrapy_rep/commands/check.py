@@ -50,7 +50,6 @@ class _Result(NamedTuple):
 
 
 def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the verdicts on the URLs; return the highest exit status among theirs."""
     if opts.file == opts.urls_from == "-":
         raise usage_error("rules and URLs can't both come from standard input")
     urls = urls_of("check", urls, opts)

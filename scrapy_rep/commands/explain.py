@@ -52,10 +52,7 @@ class _Explained:
     usage: Usage
     started: float
     back_off: float | None = None
-    """When the pause of the host (after 429 or 503) ends, in seconds since the epoch; None if it
-    has no pause."""
     body: bytes | None = None
-    """The text of robots.txt if it comes from a local file; else None."""
 
     def is_from_store(self, record: Record) -> bool:
         """Return whether ``record`` was in the store before the command began."""
@@ -74,7 +71,6 @@ class _Explained:
 
 
 def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print why a URL is allowed or not, by ``--file`` or as a crawl decides; return its status."""
     url = without_credentials(only_argument(args, "explain takes one URL"))
     check_url(url)
     started = time()
@@ -166,7 +162,6 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
 
 
 def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
-    """Return a line for each statement, each specification, and the result for each purpose."""
     lines = []
     for statement in usage.statements:
         where = f"line {statement.line}" if statement.line else statement.place
@@ -180,7 +175,6 @@ def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
 
 
 def _group_lines(explanation: Explanation) -> list[str]:
-    """Return lines about the group that applies, and the preceding tokens, which have no group."""
     if explanation.group is None:
         return ["none: there is no group for these tokens, and none for '*'"]
     numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
@@ -196,7 +190,6 @@ def _group_lines(explanation: Explanation) -> list[str]:
 
 
 def _matching_lines(explanation: Explanation) -> list[str]:
-    """Return a line for each matching rule, that of the deciding rule first, or a line for none."""
     if not explanation.matching:
         return ["none: allowed"]
     return [

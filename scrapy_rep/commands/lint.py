@@ -64,7 +64,6 @@ def _as_json(source: str, result: Lint) -> str:
 
 
 def _as_text(source: str, result: Lint) -> str:
-    """Return the lines of the file and their meanings as text, with findings below their lines."""
     findings: dict[int | None, list[str]] = {}
     for line, _, text in result.findings:
         findings.setdefault(line, []).append(f"        {coloured('finding', f'! {text}')}")

@@ -11,11 +11,8 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import describe_duration, printable
 
 EXIT_OK: Final = 0
-"""Exit status if a URL is allowed, if there are no findings, or if the command succeeded."""
 EXIT_NO: Final = 1
-"""Exit status if a URL is disallowed, if there are findings, or if nothing is stored."""
 EXIT_UNKNOWN: Final = 2
-"""Exit status if the result is unknown, or if the usage is wrong."""
 
 _COLOURS: Final = {
     "allowed": 32,
@@ -32,7 +29,6 @@ _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
 _INTERVAL: Final = 0.1
-"""Minimum number of seconds between two changes of the progress."""
 
 
 def exit_status_of(verdict: Verdict | ValueError) -> int:

@@ -57,7 +57,6 @@ _ALWAYS: Final = ("urls", "allowed", "disallowed", "unreachable")
 
 
 def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the plan; EXIT_NO above a limit of ``--fail-if``, EXIT_UNKNOWN if it isn't complete."""
     urls = urls_of("plan", urls, opts)
     plan = _Plan(urls)
     with suppress(CrawlClosingError):  # what is known is printed
@@ -77,7 +76,6 @@ class _Slot:
 
     pages: int = 0
     total: float = 0.0
-    """Sum of the delays of all pages, in seconds."""
     delay: float = -1.0
     delay_from: str = ""
     origin: Origin | None = None
@@ -157,7 +155,6 @@ class _Plan:
         self._progress.update(self.decided + self._counts["invalid"])
 
     def _add_to_slot(self, name: str, decision: Decision, origin: Origin) -> None:
-        """Add an allowed page, with the longest delay that applies."""
         delay = configured_delay(self._crawler, name)
         is_own = name in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if is_own else "DOWNLOAD_DELAY"
@@ -171,7 +168,6 @@ class _Plan:
             slot.delay, slot.delay_from, slot.origin = delay, delay_from, origin
 
     def _warn(self, text: str) -> None:
-        """Count an invalid URL, and print ``text``; after _MAX_WARNINGS, that there are more."""
         self._counts["invalid"] += 1
         if (number := self._counts["invalid"]) <= _MAX_WARNINGS + 1:
             self._progress.clear()
@@ -221,7 +217,6 @@ class _Plan:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """Return name and number in a value such as ``disallowed=10%``. Raises ArgumentTypeError."""
     name, _, value = text.partition("=")
     if (name == "hours") != value.endswith("%") and name in {"hours", *_ALWAYS[2:]}:
         with suppress(ValueError):

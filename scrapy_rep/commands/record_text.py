@@ -71,7 +71,6 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
 
 
 def _describe_prospect(record: Record, options: Options) -> str:
-    """Return what happens if an unreachable file stays unreachable."""
     copy = record.copy
     if not record.of_origin:
         return "not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER"

@@ -130,7 +130,6 @@ class Command(ScrapyCommand):
             self.exitcode = EXIT_UNKNOWN
 
     def _spidercls_of(self, name: str | None) -> type[Spider] | None:
-        """Return the spider class ``name`` of the project; None for None. Raises UsageError."""
         if name is None or self.crawler_process is None:
             return None
         loader = self.crawler_process.spider_loader
@@ -149,7 +148,6 @@ def _print_store_warnings() -> None:
 
 
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
-    """Return the subcommand in ``args``. Raises UsageError if none is, or for other options."""
     for arg in args:
         if arg.startswith("-") and arg != "-":
             raise usage_error(f"unknown option: {arg}{_hint(closest(arg, list(_OPTIONS), 0.85))}")

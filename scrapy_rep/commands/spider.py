@@ -58,7 +58,6 @@ class CommandSpider(Spider):
 
 
 def _command_spider_like(spidercls: type[Spider]) -> type[CommandSpider]:
-    """Return a class with the settings of ``spidercls``, and its attributes that decide."""
     # It is not a subclass: ``__init__`` and ``from_crawler`` of a user may do anything.
     members = {name: getattr(spidercls, name) for name in _ATTRIBUTES if hasattr(spidercls, name)}
     members["update_settings"] = staticmethod(spidercls.update_settings)

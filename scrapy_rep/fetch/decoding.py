@@ -61,7 +61,6 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
 
 
 def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
-    """Return up to ``limit`` bytes of all members, without what follows. Raises DecodingError."""
     text = bytearray()
     for _ in range(_MAX_MEMBERS):
         stream = zlib.decompressobj(wbits)

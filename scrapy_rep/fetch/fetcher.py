@@ -38,6 +38,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
+from scrapy_rep.protocol.html_pages import is_html, unwrap
 from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.limits import MAX_REDIRECTS
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
@@ -50,7 +51,6 @@ from scrapy_rep.protocol.outcome import (
     outcome_of,
 )
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
 from scrapy_rep.utils.concurrency import sleep, within
@@ -157,7 +157,6 @@ class Fetcher:
         return outcome
 
     async def _follow_redirects(self, chain: Chain, page: Request) -> Outcome:
-        """Send the requests of ``chain``; return the outcome. Only CancelledError is raised."""
         while True:
             try:
                 answer = await self._download(chain, page)
@@ -265,7 +264,6 @@ class Fetcher:
         raise InterferenceError("another component answered in place of the site")
 
     def _outcome_of_error(self, chain: Chain, error: Exception, message: str) -> Unreachable:
-        """Return the outcome after an error, which is reported if it is a failure on the route."""
         if message == DNS_ERROR and chain.hops:  # the host of the file does exist
             message += f" ({origin_of(chain.url).host})"
         failure = route_failure_in_error(error, message, chain.transfer)
@@ -291,7 +289,6 @@ class Fetcher:
         return Unreachable(evidence, of_origin=False, permanent=failure.permanent)
 
     def _build_request(self, chain: Chain, page: Request) -> Request:
-        """Return the next request, with a ``Transfer`` and a download slot of its own."""
         url = chain.url
         scheme = origin_of(url).scheme
         slot = f"robots.txt {next(self._numbers)} {url}"
@@ -361,6 +358,5 @@ class Fetcher:
 
 
 def _user_agent_of(page: Request) -> dict[bytes, Any]:
-    """Return a dict with the User-Agent header of ``page``; it is empty if there is none."""
     name = b"User-Agent"
     return {name: page.headers[name]} if name in page.headers else {}

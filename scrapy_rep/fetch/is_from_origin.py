@@ -23,9 +23,9 @@ from scrapy_rep.fetch.transfer import (
     InterferenceError,
     Transfer,
 )
+from scrapy_rep.protocol.html_pages import unwrap
 from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.outcome import ABSENT
-from scrapy_rep.protocol.wrapped_in_html import unwrap
 from scrapy_rep.utils.open_files import lacks_resources
 
 _SERVICE_ERRORS: Final = (
@@ -49,7 +49,6 @@ _MITIGATIONS: Final = ("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated"
 send in place of those of the site. AWS sends them with status 202 and 405."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
-"""Maximum number of bytes of a header's value that messages show."""
 _UNAUTHORIZED: Final = 401
 _PROXY_AUTHENTICATION_REQUIRED: Final = 407
 
@@ -178,7 +177,6 @@ def _printable_host(url: str | None) -> str:
 
 
 def _first_header(response: Response, names: tuple[str, ...]) -> str | None:
-    """Return ``name: value`` of the first of ``names`` that ``response`` has; None without any."""
     for name in names:
         value = response.headers.get(name)
         if value is not None:

@@ -25,7 +25,6 @@ from scrapy_rep.utils.concurrency import in_thread
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
-"""Maximum number of bytes of a header that are stored."""
 _MAX_LOCATION: Final = 8_000
 """Maximum size in bytes of a Location that is followed (RFC 9110 §4.1 recommends 8,000)."""
 
@@ -41,9 +40,7 @@ class Chain:
     deadline: float
     hops: list[str] = field(default_factory=list)
     url: str = field(init=False)
-    """The URL of the request that is next, or under way."""
     transfer: Transfer | None = None
-    """The ``Transfer`` of the last request; None before the first request."""
     after_service: bool = False
     """Whether a service or a middleware has sent a redirect."""
     _public: bool = field(init=False)

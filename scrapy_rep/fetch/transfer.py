@@ -37,7 +37,6 @@ class Transfer:
     """The meta keys that the fetcher has set, without proxy and bind address. Keys that other
     middlewares add are meant for pages, and are removed."""
     url: str = ""
-    """The URL that the fetcher requested, in the form of ``Request.url``."""
     cookie: bytes | None = None
     """The Cookie header with what the redirects of this fetch have set; None if they set none."""
     after_service: bool = False
@@ -88,9 +87,7 @@ class Answer:
     response: Response
     transfer: Transfer
     text: bytes
-    """The decoded text, cut to the size limit."""
     truncated: bool
-    """Whether the text was longer than the size limit."""
 
     @property
     def is_indirect(self) -> bool:

@@ -1,7 +1,4 @@
-"""The policy: when robots.txt is fetched again, and which pages may be fetched until then.
-
-Both are determined from the record: how the last fetches of robots.txt ended.
-"""
+"""The policy: by a record, when robots.txt is fetched again, and what may be fetched meanwhile."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ _MAX_DOUBLINGS: Final = 32
 
 
 class AllowedPages(Enum):
-    """Which pages of an origin may be fetched: those that its rules allow, all, or none."""
+    """Which pages of an origin may be fetched."""
 
     BY_RULES = "rules"
     ALL = "all"
@@ -36,23 +33,18 @@ class Access:
     copy: Available | None
     """The robots.txt with the valid rules, if ``pages`` is BY_RULES; else None."""
     start: float
-    """Begin of validity, in seconds since the epoch. It is in the future if the clock was set back;
-    the access is not valid then."""
+    """In seconds since the epoch. If it is in the future, the clock was set back: not valid."""
     end: float
-    """End of validity, in seconds since the epoch; infinity if there is no next try."""
+    """In seconds since the epoch; infinity if there is no next try."""
     outage: Outage | None = None
     """The outage, if all pages are allowed or disallowed because of it; else None."""
     is_absent: bool = False
-    """Whether the site said that it has no robots.txt. If not, and there is neither a copy nor an
-    outage, it refused the file, or redirected too often."""
+    """Whether the site said that it has no robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Decides from records when files are fetched again, and which pages may be fetched until then.
-
-    The fields are the settings for this: times are in seconds.
-    """
+    """The settings of the policy, in seconds, and what follows from them."""
 
     cache_ttl: float = limits.CACHE_TTL
     cache_ttl_min: float = limits.CACHE_TTL_MIN
@@ -65,13 +57,18 @@ class Policy:
     def is_due(self, record: Record | None, now: float, crawl_start: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
-        It has without a record, or if this has expired or is from the future. An unreachable one is
-        due at its next try, or earlier if ``crawl_start`` is after the last try
-        (``_may_retry_early``).
+        It has without a record, or if this has expired or is from the future. A new crawl tries an
+        unreachable one already ``retry_delay`` after the last try, unless that had a Retry-After.
         """
         if record is None or not record.last.evidence.at <= now < self._next_fetch_at(record):
             return True
-        return record.last.evidence.at < crawl_start and self._may_retry_early(record, now)
+        evidence = record.last.evidence
+        return (
+            evidence.at < crawl_start
+            and record.unreachable_since is not None
+            and now - evidence.at >= self.retry_delay
+            and retry_after(evidence.retry_after, evidence.at) is None
+        )
 
     def access(self, record: Record, now: float) -> Access:
         """Return which pages may be fetched according to ``record``, even if it has expired.
@@ -102,9 +99,8 @@ class Policy:
         """Return the record of ``origin`` after a fetch that ended with ``outcome``.
 
         ``jitter``, a random number from 0 to 1, keeps many crawlers from trying at the same time.
-        After a failed fetch the last good copy stays in the record. Any other outcome ends the
-        outage, and drops that copy. The time between two failed fetches is added to the duration of
-        the outage, unless one of the two failed on the route to the origin, such as at a proxy.
+        After a failed fetch the last good copy stays. The time between two failed fetches is added
+        to that of the outage, unless one of them failed on the route, such as at a proxy.
         """
         if isinstance(outcome, Available):
             return Record(origin, outcome, outcome)
@@ -124,21 +120,12 @@ class Policy:
         return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
     def _disallows_all_until(self, record: Record) -> float:
-        """Return until when an outage disallows all pages; infinity if that takes another try."""
         patience = (
             self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
         )
         left = patience - record.unreachable_for
+        # Above the largest gap that counts, it takes another failed try.
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
-
-    def _may_retry_early(self, record: Record, now: float) -> bool:
-        """Return whether ``retry_delay`` has passed since a failure without Retry-After."""
-        evidence = record.last.evidence
-        return (
-            record.unreachable_since is not None
-            and now - evidence.at >= self.retry_delay
-            and retry_after(evidence.retry_after, evidence.at) is None
-        )
 
     def _next_fetch_at(self, record: Record) -> float:
         """Return when a valid record expires, or the next try; infinity if there is none."""

@@ -41,9 +41,8 @@ def freshness_lifetime(
 ) -> float:
     """Return the seconds for which a response may be used after it was received.
 
-    If ``max_age`` returns None, these are ``ttl``, at most ``ttl_max``. Otherwise Age, the time
-    that the response has spent in HTTP caches, is subtracted from the max-age (RFC 9111 §4.2.3).
-    The result is limited to the range from ``ttl_min`` to ``ttl_max`` (SPEC F-11, RFC 9309 §2.4).
+    These are its max-age without its Age (RFC 9111 §4.2.3), else ``ttl``, within the limits
+    (SPEC F-11, RFC 9309 §2.4).
     """
     lifetime = max_age(cache_control)
     if lifetime is None:

@@ -1,7 +1,7 @@
 """The lexer of robots.txt: finds kind, field and value of each line, and its oddities.
 
-``lex`` yields every line, for the linter. The parser needs only some lines: it finds them with
-``Contents``, which reads them with the functions of this module.
+``lex`` yields every line, for the linter. The parser needs only some lines, which ``Contents``
+finds by the patterns of this module.
 """
 
 import re
@@ -126,9 +126,8 @@ def read_line(number: int, content: bytes) -> Line:
 def line_pattern(*kinds: LineKind, fields: tuple[str, ...] = ()) -> re.Pattern[bytes]:
     """Return a pattern that matches the lines of these kinds or fields, with the LF before each.
 
-    Lines have the kind that ``read_line`` returns. ``fields`` are in lower case; a field that only
-    begins with one is matched, too. There are two regex groups for each kind, in the order of
-    ``kinds``, then two for each field; one of all these groups has the value.
+    ``fields`` are in lower case; a field that only begins with one is matched, too. There are two
+    regex groups for each kind, then two for each field; one of all these groups has the value.
     """
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
@@ -162,23 +161,14 @@ def normalise_lines(body: bytes) -> bytes:
     return text[:-1] if text[-1:] == b"\n" else text
 
 
-_KNOWN_FIELDS: Final = (
-    "crawl-delay",
-    "request-rate",
-    "visit-time",
-    "host",
-    "clean-param",
-    "noindex",
-    "content-usage",
-    "content-signal",
-    "license",
-)
+FIELDS_OF_GROUPS: Final = ("crawl-delay", "request-rate", "visit-time", "noindex", "content-usage")
+FIELDS_OF_FILES: Final = ("host", "clean-param", "content-signal", "content-signals", "license")
+"""Fields outside RFC 9309 that some crawlers read, wherever they stand."""
 
 
 def has_known_line(body: bytes) -> bool:
     """Return whether a line has a field of RFC 9309, or one that some crawlers read."""
-    kinds = LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW, LineKind.SITEMAP
-    pattern = line_pattern(*kinds, fields=_KNOWN_FIELDS)
+    pattern = line_pattern(*_NAMES.values(), fields=FIELDS_OF_GROUPS + FIELDS_OF_FILES)
     return pattern.search(normalise_lines(body)) is not None
 
 

@@ -21,10 +21,6 @@ MAX_HOST_LENGTH: Final = 255
 """Characters of a host name, the longest name of the DNS (RFC 1035 §2.3.4)."""
 MAX_PORT: Final = 65_535
 """The highest port (RFC 9293 §3.1)."""
-ORIGIN_CACHE_SIZE: Final = 1_024
-"""Number of entries in the LRU cache of origins by URL prefix (own choice)."""
-ORIGIN_CACHE_KEY_LENGTH: Final = 300
-"""Maximum length of a URL prefix in the cache of origins, in characters (own choice)."""
 MAX_REDIRECTS: Final = 5
 """Number of redirects that are followed (RFC 9309 §2.3.1.2: at least five, also to other hosts)."""
 CACHE_TTL: Final = 86_400.0

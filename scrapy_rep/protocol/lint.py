@@ -6,7 +6,17 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
-from scrapy_rep.protocol.lexer import Line, LineKind, Oddity, as_text, lex, whole_lines
+from scrapy_rep.protocol.html_pages import is_html
+from scrapy_rep.protocol.lexer import (
+    FIELDS_OF_FILES,
+    FIELDS_OF_GROUPS,
+    Line,
+    LineKind,
+    Oddity,
+    as_text,
+    lex,
+    whole_lines,
+)
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.parser import Field, RobotsTxt, names_in_agent
 from scrapy_rep.protocol.rules import rank_of
@@ -19,28 +29,23 @@ class Finding(NamedTuple):
     line: int | None
     """The line number, 1-based; None if the problem is about the whole file."""
     code: str
-    """The kind of problem, one of CODES, for programs."""
+    """The kind of problem, one of CODES."""
     text: str
-    """A message, for users."""
 
 
 class Reading(NamedTuple):
-    """A line, and how it is read."""
+    """A line, and how it is read, in words. Bytes that are not UTF-8 are escaped."""
 
     line: int
-    """The line number, 1-based."""
     raw: str
-    """The line as written; bytes that are not UTF-8 are escaped."""
     taken_for: str
-    """How the line is read, in words; empty if it has no content."""
 
 
 class Lint(NamedTuple):
-    """The result for a file: how each line is read, and the problems."""
+    """How each line of a file is read; and its problems, those of the whole file first."""
 
     readings: list[Reading]
     findings: list[Finding]
-    """The problems, sorted by line; problems of the whole file come first."""
 
 
 CODES: Final = {
@@ -69,17 +74,7 @@ CODES: Final = {
 }
 """The kinds of findings, with their messages."""
 
-_OF_GROUPS: Final = frozenset({*DELAY_FIELDS, "content-usage", "noindex", "visit-time"})
-_OF_FILES: Final = frozenset(
-    {"content-signal", "content-signals", "license", "host", "clean-param"}
-)
-"""Fields outside RFC 9309 that some crawlers read, without those in _OF_GROUPS."""
-
-_ODDITIES: Final = {
-    Oddity[code.upper().replace("-", "_")]: code for code in ("misspelt", "no-colon", "nul", "cut")
-}
 _MARK: Final = re.compile(rb"\A\xef(?:\xbb\xbf?)?")
-_HTML: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|!--)|\s*<\?xml", re.IGNORECASE)
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _FIELD: Final = rb"(?i:.*\s(?:user-agent|allow|disallow|sitemap|crawl-delay)\s*:)"
 _RULES: Final = {LineKind.ALLOW, LineKind.DISALLOW}
@@ -105,7 +100,7 @@ def lint(body: bytes) -> Lint:
     """
     text = _MARK.sub(b"", body)
     of_file = ["byte-order-mark"] if len(text) < len(body) else []
-    if _HTML.match(text):
+    if is_html(text):
         of_file.append("html")
     if len(body) > MAX_BODY_BYTES:
         of_file.append("too-large")
@@ -136,20 +131,10 @@ def _read(line: Line, has_group: bool) -> Iterator[str]:
     if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
         line = line._replace(kind=LineKind.INVALID, oddity=Oddity.NONE)
     name, value = as_text(line.field.lower()), as_text(line.value)
-    if line.kind is LineKind.EMPTY:
-        yield ""
-    elif line.kind is LineKind.INVALID:
-        yield from ("nothing: skipped", "skipped")
-    elif line.kind is LineKind.OTHER:
-        yield from _read_other(name, value, has_group)
-    elif line.kind is LineKind.SITEMAP:
-        yield f"sitemap {value}"
-    elif line.kind is LineKind.USER_AGENT:
-        names = map(as_text, names_in_agent(line.value.lower()))
-        yield f"a group for {' or '.join(names) or 'nobody'}".replace("*", "anyone")
-    else:
-        yield from _read_rule(line.kind.value, value, has_group)
-    yield from (code for oddity, code in _ODDITIES.items() if oddity in line.oddity)
+    yield from _meaning(line, name, value, has_group)
+    for oddity in (Oddity.MISSPELT, Oddity.NO_COLON, Oddity.NUL, Oddity.CUT):
+        if oddity in line.oddity:
+            yield str(oddity.name).lower().replace("_", "-")
     if (name + value).encode() != line.field.lower() + line.value:
         yield "not-utf-8"
     for code, kinds, match in _VALUES:
@@ -157,29 +142,35 @@ def _read(line: Line, has_group: bool) -> Iterator[str]:
             yield code
 
 
-def _read_other(name: str, value: str, has_group: bool) -> tuple[str, ...]:
-    if name not in _OF_GROUPS | _OF_FILES:
-        return "an unknown field", "unknown-field"
-    if name in _OF_GROUPS and not has_group:
-        return f"{name} for nobody", "without-group"
-    if name in DELAY_FIELDS and value.strip("0.") and not delay_in([Field(name, value, 0)]):
-        return f"{name} that is not taken", "delay-not-taken"
-    return (f"{name}, beyond the standard",)
-
-
-def _read_rule(word: str, value: str, has_group: bool) -> tuple[str, ...]:
-    if not has_group:
-        return f"{word} for nobody", "without-group"
-    if not value:
-        return (f"{word} nothing",)
-    return (f"{word} {value if value[0] in '/*' else 'that never matches'}",)
+def _meaning(line: Line, name: str, value: str, has_group: bool) -> Iterator[str]:
+    if line.kind is LineKind.EMPTY:
+        yield ""
+    elif line.kind is LineKind.INVALID:
+        yield from ("nothing: skipped", "skipped")
+    elif line.kind is LineKind.SITEMAP:
+        yield f"sitemap {value}"
+    elif line.kind is LineKind.USER_AGENT:
+        names = map(as_text, names_in_agent(line.value.lower()))
+        yield f"a group for {' or '.join(names) or 'nobody'}".replace("*", "anyone")
+    elif line.kind in _RULES and has_group:
+        meaning = value if value[:1] in {"/", "*"} else "that never matches"
+        yield f"{line.kind.value} {meaning if value else 'nothing'}"
+    elif line.kind in _RULES:
+        yield from (f"{line.kind.value} for nobody", "without-group")
+    elif name in FIELDS_OF_GROUPS and not has_group:
+        yield from (f"{name} for nobody", "without-group")
+    elif name not in FIELDS_OF_GROUPS + FIELDS_OF_FILES:
+        yield from ("an unknown field", "unknown-field")
+    elif name in DELAY_FIELDS and value.strip("0.") and not delay_in([Field(name, value, 0)]):
+        yield from (f"{name} that is not taken", "delay-not-taken")
+    else:
+        yield f"{name}, beyond the standard"
 
 
 def _never_winning(rules: tuple[Rule, ...]) -> Iterator[Finding]:
-    same: dict[str, list[Rule]] = {}
+    same: dict[str, list[Rule]] = {}  # rules that match the same targets
     for rule in rules:
         if rule.pattern.startswith(("/", "*")):
-            # Patterns with the same key match the same targets.
             same.setdefault(rule.pattern.rstrip("*") or "/", []).append(rule)
     for each in same.values():
         winner = max(each, key=rank_of)

@@ -32,7 +32,6 @@ class Tags:
     """Whether links of the page must not be followed."""
 
     def __or__(self, other: Tags) -> Tags:
-        """Return the union of both: if tags contradict each other, the restrictive tag is valid."""
         return Tags(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
     def __bool__(self) -> bool:

@@ -11,23 +11,21 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from scrapy_rep.protocol.canonical import NEEDED_IN_QUERY, PLAIN, canonical_target
-from scrapy_rep.protocol.limits import (
-    MAX_HOST_LENGTH,
-    MAX_PORT,
-    ORIGIN_CACHE_KEY_LENGTH,
-    ORIGIN_CACHE_SIZE,
-)
+from scrapy_rep.protocol.limits import MAX_HOST_LENGTH, MAX_PORT
 
 ROBOTSTXT: Final = "/robots.txt"
 """The target of robots.txt, which is always allowed (RFC 9309 §2.2.2, SPEC S-9)."""
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
 """Schemes that can have a robots.txt, and their default ports (SPEC S-1, S-5)."""
 
+_CACHED: Final = 1_024
+_MAX_CACHED_LENGTH: Final = 300
+"""Maximum length of a URL, up to its path, whose origin is cached, in characters."""
+
 _AUTHORITY: Final = re.compile(r"(https?|ftp)://([^/?#]*)", re.IGNORECASE).match
 _NO_AUTHORITY: Final = re.compile(r"[\\\x00-\x20\x7f]").search
-_HOST: Final = re.compile(
-    r"(?!\.)[a-z0-9._~!&'()*+,;=$-]+"
-).fullmatch  # RFC 3986 §3.2.2, no escapes
+# RFC 3986 §3.2.2, without escapes.
+_HOST: Final = re.compile(r"(?!\.)[a-z0-9._~!&'()*+,;=$-]+").fullmatch
 _PORT: Final = re.compile(r"[0-9]*").fullmatch
 _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
 # Most URLs match these patterns: their target already is in canonical form, and the server has no
@@ -35,7 +33,7 @@ _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]
 _PLAIN: Final = PLAIN.replace("#", "")
 _TARGET: Final = f"(/[{_PLAIN}]*(?:{NEEDED_IN_QUERY}[{_PLAIN}]*)*)"
 _SERVER: Final = "https?://[A-Za-z0-9.:-]"
-_LONGEST_SERVER: Final = ORIGIN_CACHE_KEY_LENGTH - len("https://")
+_LONGEST_SERVER: Final = _MAX_CACHED_LENGTH - len("https://")
 _PLAIN_URL: Final = re.compile(f"({_SERVER}{{1,{_LONGEST_SERVER}}}){_TARGET}").fullmatch
 _PLAIN_TARGET: Final = re.compile(f"{_SERVER}+{_TARGET}").fullmatch
 
@@ -44,7 +42,6 @@ class Origin(NamedTuple):
     """Scheme, host and port of a URL, normalised by ``origin_of``, not by the constructor."""
 
     scheme: str
-    """``http``, ``https`` or ``ftp``."""
     host: str
     """The host in lower case; international names in punycode, IPv6 addresses without brackets."""
     port: int
@@ -84,7 +81,7 @@ def origin_of(url: str) -> Origin:
     # Only the text before the first slash after the scheme determines the origin.
     end = url.find("/", len("https://"))
     prefix = url if end < 0 else url[:end]
-    if len(prefix) > ORIGIN_CACHE_KEY_LENGTH:
+    if len(prefix) > _MAX_CACHED_LENGTH:
         return _parse_origin(prefix)
     return _cached_origin(prefix)
 
@@ -116,7 +113,6 @@ def target_of(url: str) -> str:
 
 
 def _parse_origin(url: str) -> Origin:
-    """Do what ``origin_of`` does, without its cache."""
     match = _AUTHORITY(url)
     if not match:
         raise ValueError("not an absolute http, https or ftp URL")
@@ -138,7 +134,6 @@ def _parse_origin(url: str) -> Origin:
 
 
 def _normalise_host_name(host: str) -> str:
-    """Return a host name in lower case and punycode. Raises ValueError if it isn't valid."""
     if not host.isascii() and len(host) <= MAX_HOST_LENGTH:
         # IDNA 2003, which w3lib uses for the URLs of Scrapy's requests. For some characters (ß) the
         # versions of IDNA differ, and robots.txt must be fetched from the same host as the page.
@@ -151,4 +146,4 @@ def _normalise_host_name(host: str) -> str:
     return host
 
 
-_cached_origin = lru_cache(ORIGIN_CACHE_SIZE)(_parse_origin)
+_cached_origin = lru_cache(_CACHED)(_parse_origin)

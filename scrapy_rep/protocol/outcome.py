@@ -5,7 +5,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import ClassVar, Final
 
-from scrapy_rep.protocol.not_found_page import is_not_found_page
+from scrapy_rep.protocol.html_pages import is_not_found_page
 
 ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _SERVER_ERROR: Final = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -47,14 +47,11 @@ STATUS_CLASSES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The facts of a fetch, which are stored: its time, its last response, its redirects."""
+    """The facts of a fetch, which are stored."""
 
     at: float
-    """When the fetch ended, in seconds since the epoch."""
     url: str
-    """The URL of the last request."""
     status: int | None = None
-    """HTTP status of the last response; None if there was no response."""
     hops: tuple[str, ...] = ()
     """The targets of the redirects that were followed, in order."""
     size: int = 0
@@ -112,8 +109,8 @@ class Unreachable:
     evidence: Evidence
     kind: ClassVar = Kind.UNREACHABLE
     of_origin: bool = True
-    """False if the fetch failed on the route to the origin, in a proxy or a download handler. The
-    origin may be reachable, so this outcome is not stored, and never allows any URL."""
+    """False if the fetch failed on the route to the origin, in a proxy or a download handler: then
+    it is not stored, and never allows any URL."""
     permanent: bool = False
     """Whether another fetch by this process would fail in the same way."""
 
@@ -124,8 +121,8 @@ Outcome = Available | Unavailable | Unreachable
 def outcome_of(evidence: Evidence, body: bytes) -> Outcome:
     """Return the outcome of a fetch by its status; Unreachable if that is None, or in no class.
 
-    ``body`` is the decoded text, cut to the size limit. A server error with a page that means 'not
-    found' counts as a 404 (SPEC F-9). With an error, a 2xx is no robots.txt.
+    ``body`` is the decoded text. A server error with a page that means 'not found' counts as a 404
+    (SPEC F-9). With an error, a 2xx is no robots.txt.
     """
     status = evidence.status or 0
     if evidence.error is not None and status < HTTPStatus.MULTIPLE_CHOICES:

@@ -146,7 +146,7 @@ class RobotsTxt:
         return matching_rules(*self._contents.rules(spans), target)
 
     def verdict(self, url: str, *tokens: str) -> Verdict:
-        """Return whether a crawler may fetch a URL, and why. Its origin is not compared."""
+        """Return whether a crawler may fetch a URL, and why; its origin is not compared."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
@@ -171,7 +171,6 @@ class RobotsTxt:
         return usage if is_allowed else usage.licenses()
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
-        """Return the spans of the groups of a crawler, with all of their ``User-agent`` lines."""
         name, _ = self._name_and_spans(tokens)
         return [
             span
@@ -198,7 +197,6 @@ class RobotsTxt:
         return self._last_named[1:]
 
     def _merged_group(self, spans: list[Span]) -> Group:
-        """Return a group with the lines of all ``spans``, without ``Sitemap`` lines."""
         agents: list[Field] = []
         others: list[Field] = []
         fields_of = {LineKind.USER_AGENT: agents, LineKind.OTHER: others}

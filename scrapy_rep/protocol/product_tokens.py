@@ -68,7 +68,6 @@ def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _tokens_of_item(item: str) -> tuple[str, ...]:
-    """Return the tokens of one name or User-Agent, none for ``""`` and ``*``. Raises ValueError."""
     tokens = tokens_of_name(item)
     names, _, _ = item.partition("(")
     is_whole = _CONFIGURED(item) or (_HEADER(item) and names.isascii())
@@ -131,7 +130,6 @@ def _names_in(text: str, name: re.Pattern[str]) -> Iterable[str]:
 
 
 def _distinct(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Return tokens without repetitions; tokens that differ only in case are repetitions."""
     first: dict[str, str] = {}
     for token in tokens:
         first.setdefault(token.lower(), token)

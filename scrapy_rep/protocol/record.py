@@ -1,4 +1,4 @@
-"""The record of a file of a site: how the last fetches ended, and the file; and its stored form."""
+"""The record of a robots.txt: how the last fetches ended, and the file; and its stored form."""
 
 from __future__ import annotations
 
@@ -38,34 +38,25 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How the last fetches of a file ended, and its last good copy; with its form in stores.
-
-    A fetch has failed if the file is unreachable.
-    """
+    """How the last fetches of a file ended; a fetch has failed if the file is unreachable."""
 
     origin: Origin
     last: Outcome
     copy: Available | None = None
-    """The file with its rules: ``last`` if that is available. If the last fetch has failed, the
-    file that was available before the outage, if there was one. Otherwise None."""
+    """``last`` if that is available; after a failed fetch the last file that was, if any."""
     unreachable_since: float | None = None
-    """Time of the first failed fetch in a row, in seconds since the epoch; None if the last fetch
-    has not failed. The time is only shown to users, as the clock may have been set since then."""
+    """Time of the first failed fetch in a row, in seconds since the epoch; None if the last has not
+    failed. It is only shown to users, as the clock may have been set since then."""
     unreachable_for: float = 0.0
-    """Seconds for which the file has been unreachable. The time between two fetches counts for at
-    most ``limits.UNREACHABLE_GAP_MAX``."""
+    """Seconds for which the file has been unreachable."""
     tries: int = 0
-    """Number of failed fetches in a row."""
     next_try: float | None = None
     """Time of the next fetch, in seconds since the epoch; None if the last fetch has not failed, or
     if this process doesn't try again."""
 
     @property
     def of_origin(self) -> bool:
-        """Whether the last outcome is that of the origin itself; other outcomes are not stored.
-
-        Other outcomes are failures on the route, and redirects to targets that rules disallow.
-        """
+        """Whether the last outcome is that of the origin itself; other outcomes are not stored."""
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> tuple[bytes, bytes | None]:
@@ -87,7 +78,6 @@ class Record:
         body: bytes | None = None
         if isinstance(self.last, Available):
             head = _to_json(_without_defaults(self.last.evidence)).encode()
-            # The length of the header, the header, and the text.
             inflated = len(head).to_bytes(4, "big") + head + self.last.body
             body = _VERSION + zlib.compress(inflated, _LEVEL)
         elif isinstance(self.last, Unavailable):
@@ -112,13 +102,13 @@ class Record:
 
 
 def _decode(state: bytes, body: bytes, key: str, max_size: int) -> Record:
-    """Do what ``Record.decode`` does, but raise any error for damaged data."""
     if state[:1] != _VERSION or body[:1] not in {_VERSION, b""}:
         raise RecordError("record of another version")
     if len(state) > _MAX_HEADER or len(body) > max_encoded_size(max_size):
         raise RecordError("record above the limit")
     header = json.loads(state[1:])
-    if header["origin"] != key:
+    origin = origin_of(header["origin"])
+    if not header["origin"] == str(origin) == key:
         raise RecordError("record of another file")
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
@@ -136,15 +126,16 @@ def _decode(state: bytes, body: bytes, key: str, max_size: int) -> Record:
         if copy is None or copy.evidence.at != evidence.at:
             raise RecordError("record without its text")
         outcome = copy
-    elif kind is Kind.UNAVAILABLE:
-        outcome = Unavailable(evidence)
     else:
-        outcome = Unreachable(evidence)
-    return Record(_origin_of_key(key), outcome, copy, since, seconds, tries, next_try)
+        outcome = {Kind.UNAVAILABLE: Unavailable, Kind.UNREACHABLE: Unreachable}[kind](evidence)
+    return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
 
 def _copy_of(body: bytes, max_size: int) -> Available:
-    inflated = _inflate(body[1:], max_size)
+    inflater = zlib.decompressobj()
+    inflated = inflater.decompress(body[1:], _max_inflated_size(max_size))
+    if not inflater.eof or inflater.unused_data:
+        raise RecordError("record that is too large, cut, or followed by other data")
     end = 4 + int.from_bytes(inflated[:4], "big")
     text = inflated[end:]
     if end - 4 > _MAX_HEADER or len(text) > max_size:
@@ -152,30 +143,7 @@ def _copy_of(body: bytes, max_size: int) -> Available:
     return Available(text, _evidence_of(**json.loads(inflated[4:end])))
 
 
-def _origin_of_key(key: str) -> Origin:
-    """Return the origin whose text is ``key``. Raises ValueError for another text."""
-    origin = origin_of(key)
-    if str(origin) != key:
-        raise ValueError(f"no origin: {key!a}")
-    return origin
-
-
-def _inflate(data: bytes, max_size: int) -> bytes:
-    """Return header and body in ``data``. Raises RecordError, or zlib.error if it is damaged.
-
-    ``max_size`` is that of the body. Data that is longer, cut, or goes on is refused.
-    """
-    inflater = zlib.decompressobj()
-    inflated = inflater.decompress(data, _max_inflated_size(max_size))
-    if not inflater.eof:
-        raise RecordError("record that is too large or cut")
-    if inflater.unused_data:
-        raise RecordError("record followed by other data")
-    return inflated
-
-
 def _float_or_none(value: object) -> float | None:
-    """Return a finite number as float, and None as None. Raises RecordError for other values."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -188,7 +156,6 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
 def _without_defaults(evidence: Evidence) -> dict[str, Any]:
-    """Return the fields whose value is not their default."""
     return {
         name: value
         for name, default in _DEFAULTS.items()

@@ -81,14 +81,11 @@ class Verdict(NamedTuple):
 
     @property
     def line(self) -> int | None:
-        """The line number of the rule that decided, 1-based; None if no rule decided."""
+        """The line number of the rule that decided, 1-based; None without one."""
         return self.rule.line if self.rule else None
 
     def with_origin(self, origin: Origin | None) -> Verdict:
-        """Return this verdict with the URL of the robots.txt of ``origin``.
-
-        It is returned unchanged if ``origin`` is None, if it has a URL, or if an override decided.
-        """
+        """Return this verdict with the URL of the robots.txt of ``origin``, unless it has one."""
         if origin is None or self.robotstxt_url is not None or self.reason is Reason.OVERRIDE:
             return self
         return self._replace(robotstxt_url=origin.robotstxt_url)

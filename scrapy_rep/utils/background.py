@@ -39,7 +39,6 @@ class Background:
             self._logger.error("Error in a task in the background", exc_info=failure.value)
 
     def _remove(self, _: None, task: Deferred[None]) -> None:
-        """Remove a task that has ended, and after the last one end the waits of ``finish``."""
         self._tasks.discard(task)
         if not self._tasks:
             ended, self._ended = self._ended, []

@@ -33,7 +33,6 @@ class BoundedCache(Generic[K, V]):
         return key in self._values
 
     def __iter__(self) -> Iterator[K]:
-        """Iterate over the keys, the least recently used first."""
         return iter(self._values)
 
     def get(self, key: K) -> V | None:

@@ -10,7 +10,6 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 MAX_LINES: Final = 10
-"""Number of lines with the same message that a crawl logs above DEBUG."""
 _FURTHER: Final = " - further lines of this kind are logged at DEBUG level"
 _PLACEHOLDER: Final = re.compile(r"%[-.0-9]*[a-z]")
 _counts: Final[WeakKeyDictionary[Spider, Counter[str]]] = WeakKeyDictionary()

@@ -23,7 +23,6 @@ class FileFormat(NamedTuple):
     version: int
     """``PRAGMA user_version``: the version of the schema. Files of other versions are not read."""
     schema: Sequence[str]
-    """The statements that make the schema in an empty file."""
     auto_vacuum: str = "NONE"
 
 

@@ -112,8 +112,7 @@ def urls(data):
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
-    from scrapy_rep.protocol.not_found_page import is_not_found_page
-    from scrapy_rep.protocol.wrapped_in_html import unwrap
+    from scrapy_rep.protocol.html_pages import is_not_found_page, unwrap
 
     text = data.decode("latin-1")
     assert 1 <= freshness_lifetime(text, text, ttl=1, ttl_min=1, ttl_max=2) <= 2

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.not_found_page import is_not_found_page
+from scrapy_rep.protocol.html_pages import is_not_found_page
 from scrapy_rep.protocol.outcome import (
     STATUS_CLASSES,
     Available,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.html_pages import is_html, unwrap
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.wrapped_in_html import is_html, unwrap
 
 TEXT = b"User-agent: *\nDisallow: /a?b=1&c=<d>\n\xc2\xa0Disallow: /\t\"q' &amp; </pre>\n"
 ESCAPED = (
