@@ -104,7 +104,7 @@ class Gate:
         self._stores_requests = stores_requests
         self._takes_spider = "spider" in signature(process_request).parameters
         self._waiting: Waiting[Promise[None]] = Waiting(clock, self._wake)
-        self._turns: Places[Origin] = Places(1)
+        self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
         self._closing = False
         self.waiting: int = 0

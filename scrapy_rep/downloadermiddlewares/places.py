@@ -1,9 +1,10 @@
-"""A limited number of places for each key. Who finds none waits in line for one."""
+"""A limited number of places, in all and for each key. Who finds none waits in line for one."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from scrapy_rep.utils.concurrency import Promise
@@ -12,18 +13,23 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Places(Generic[K]):
-    """``most`` places for each key."""
+    """``most`` places, and ``most_of(key)`` of them for each key."""
 
-    def __init__(self, most: float) -> None:
+    def __init__(self, most_of: Callable[[K], float], most: float = math.inf) -> None:
+        self._most_of = most_of
         self._most = most
+        self._all = 0
         self._taken: dict[K, int] = {}
         self._lines: dict[K, deque[Promise[None]]] = {}
 
     def take(self, key: K) -> bool:
         """Take a place, and return True; False if none is free: then call ``wait``."""
-        taken = self._taken.get(key, 0)
-        if taken >= self._most:
+        if self._all >= self._most:
             return False
+        taken = self._taken.get(key, 0)
+        if taken and taken >= self._most_of(key):
+            return False
+        self._all += 1
         self._taken[key] = taken + 1
         return True
 
@@ -39,17 +45,22 @@ class Places(Generic[K]):
             raise
 
     def leave(self, key: K) -> None:
-        """Free a place, or pass it on to the first in line."""
-        line = self._lines.get(key)
-        while line:
-            place = line.popleft()
-            if not place.is_done:  # else cancelled
-                place.set_result(None)
-                return
-        self._lines.pop(key, None)
+        """Free a place, or pass it on to the first in a line; the lines take turns."""
+        self._all -= 1
         self._taken[key] -= 1
         if not self._taken[key]:
             del self._taken[key]
+        for other in tuple(self._lines):
+            line = self._lines.pop(other)
+            while line and line[0].is_done:  # cancelled
+                line.popleft()
+            is_passed_on = bool(line) and self.take(other)
+            if is_passed_on:
+                line.popleft().set_result(None)
+            if line:
+                self._lines[other] = line
+            if is_passed_on:
+                return
 
     def close(self, error: type[Exception]) -> None:
         """Raise ``error`` in all that wait."""

@@ -10,6 +10,7 @@ from scrapy_rep import signals, stats
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.exceptions import RobotsTxtDisallowed
+from scrapy_rep.utils.download_slots import SLOT_KEY
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
 
@@ -25,7 +26,7 @@ async def check_response_url(
     if request.meta.get("dont_obey_robotstxt"):
         return response
     # The URL of the response may have another download slot.
-    meta = {key: value for key, value in request.meta.items() if key != "download_slot"}
+    meta = {key: value for key, value in request.meta.items() if key != SLOT_KEY}
     try:
         hop = Request(response.url, headers=request.headers, meta=meta)
     except ValueError:  # a URL that nothing can be fetched from

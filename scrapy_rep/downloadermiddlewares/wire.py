@@ -1,9 +1,9 @@
 """The wire: the last check of a request, when it is handed to its download handler.
 
 A request passes if its ticket fits what is sent, nothing can hold it, and a place is free: there
-are as many as CONCURRENT_REQUESTS. Scrapy's download slots have given it one of its own already. If
-the ticket does not fit, the gate is asked a second time. What would wait here for more than two
-seconds for a lookup, a delay or a pause goes back to the queue.
+are as many as CONCURRENT_REQUESTS, and for each download slot as many as its limit. (With asyncio,
+Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a second time. What
+would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue.
 
 Scrapy has no public hook here. If a version of Scrapy has no place for it, the middleware closest
 to the downloader makes the check.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from scrapy import Request
@@ -29,6 +30,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
 _LONGEST: Final = 2.0
@@ -56,7 +58,9 @@ class Wire:
         self._time = clock.time
         self._monotonic = clock.monotonic
         most = crawler.settings.getint("CONCURRENT_REQUESTS")
-        self._places: Places[None] = Places(most if most > 0 else math.inf)
+        self._places: Places[str] = Places(
+            partial(concurrency_of_slot, crawler), most if most > 0 else math.inf
+        )
         self.is_installed: bool = False
         """Whether ``download`` is called for each request. If not, the middleware closest to the
         downloader calls ``enter`` and ``leave``."""
@@ -73,9 +77,10 @@ class Wire:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         if TRANSFER_KEY in request.meta:
             return await download(request)
+        slot = request.meta.get(SLOT_KEY, "")
         reading = self._read_pauses()
-        if reading is not None or not self._fits(request) or not self._places.take(None):
-            await self._wait_until_admitted(request, reading)
+        if reading is not None or not self._fits(request) or not self._places.take(slot):
+            await self._wait_until_admitted(request, slot, reading)
         request.meta.pop(TICKET_KEY, None)
         sent_at = self._monotonic()
         response: Response | None = None
@@ -83,7 +88,7 @@ class Wire:
             response = await download(request)
             return response
         finally:
-            self._places.leave(None)
+            self._places.leave(slot)
             self._admission.ended(request, sent_at, response)
 
     async def enter(self, request: Request) -> None:
@@ -92,7 +97,8 @@ class Wire:
         Called if ``download`` could not be installed. Raises GivenBackError if the request goes
         back to the scheduler, and RobotsTxtDisallowed if it is dropped. The ticket is removed.
         """
-        await self._wait_until_admitted(request, self._read_pauses())
+        await self._wait_until_admitted(request, "", self._read_pauses())
+        self._places.leave("")  # such a downloader keeps limits of its own
         request.meta.pop(TICKET_KEY, None)
         self._sent[request] = self._monotonic()
 
@@ -106,7 +112,6 @@ class Wire:
             self._admission.undo_leave(request)
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
-            self._places.leave(None)
             self._admission.ended(request, sent_at, response)
 
     def _fits(self, request: Request) -> bool:
@@ -123,18 +128,20 @@ class Wire:
             and not self._paused_hosts
         )
 
-    async def _wait_until_admitted(self, request: Request, reading: Awaitable[None] | None) -> None:
+    async def _wait_until_admitted(
+        self, request: Request, slot: str, reading: Awaitable[None] | None
+    ) -> None:
         """Return, with a place, when ``request`` may be sent; else raise, and end its lease."""
         if reading is not None:
             await reading
         try:
-            await self._admit(request)
+            await self._admit(request, slot)
         except BaseException:
             # The request may have the lease of its host already, and is not sent.
             self._admission.ended(request, self._monotonic(), None)
             raise
 
-    async def _admit(self, request: Request) -> None:
+    async def _admit(self, request: Request, slot: str) -> None:
         """Ask the gate if the ticket does not fit; wait for a place; ask the admission."""
         latest, decided_here = self._monotonic() + _LONGEST, False
         while True:
@@ -143,8 +150,8 @@ class Wire:
                 await self._ask_gate(request, ticket, latest)
                 ticket, decided_here = ticket_of(request), True
             began = self._monotonic()
-            if not self._places.take(None):
-                await self._places.wait(None)
+            if not self._places.take(slot):
+                await self._places.wait(slot)
                 latest += self._monotonic() - began  # a place is another matter
             origin, hold, fits = None, None, False
             try:
@@ -158,7 +165,7 @@ class Wire:
                 )
             finally:
                 if not fits:
-                    self._places.leave(None)
+                    self._places.leave(slot)
             if fits:
                 return
             if hold is not None and origin is not None:

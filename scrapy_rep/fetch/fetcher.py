@@ -61,7 +61,7 @@ from scrapy_rep.utils.download_settings import (
     download_timeout_of,
     retry_times,
 )
-from scrapy_rep.utils.download_slots import slot_without_delay
+from scrapy_rep.utils.download_slots import SLOT_KEY, slot_without_delay
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
@@ -247,7 +247,7 @@ class Fetcher:
         request = self._build_request(chain, page)
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
-            slot = request.meta["download_slot"]
+            slot = request.meta[SLOT_KEY]
             with raised_concurrency(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
@@ -302,7 +302,7 @@ class Fetcher:
             "dont_merge_cookies": True,
             "autothrottle_dont_adjust_delay": True,
             # A slot of its own, which has no delay. The slot of the host's pages is not used.
-            "download_slot": slot,
+            SLOT_KEY: slot,
             "throttling_scopes": slot,  # planned successor of download slots
             # Later than the time limit of the fetcher, whose error has a clearer message.
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,

@@ -1,8 +1,9 @@
-"""All uses of Scrapy's download slots: their names and delays.
+"""All uses of Scrapy's download slots: their names, delays and limits.
 
 Their attributes are private, and another version of Scrapy may lack some of them.
 """
 
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +22,9 @@ NEEDED: Final = {
     "get_slot_key": "names the download slot of a request",
 }
 """Private attributes of Scrapy's downloader that this module needs, and why."""
-_NEEDED_OF_SLOT: Final = ("active", "close", "delay")
+SLOT_KEY: Final = "download_slot"
+"""Key of ``Request.meta`` with the name of the download slot."""
+_NEEDED_OF_SLOT: Final = ("active", "close", "concurrency", "delay")
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:
@@ -52,7 +55,7 @@ def _missing_slot_attribute() -> str | None:
 def slot_name(crawler: Crawler, request: Request) -> str:
     """Return the name of the download slot of ``request``: as Scrapy has it, or meta or host."""
     if describe_missing_attribute(crawler):
-        return request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
+        return request.meta.get(SLOT_KEY) or urlparse_cached(request).hostname or ""
     name: str = downloader_of(crawler).get_slot_key(request)
     return name
 
@@ -67,6 +70,12 @@ def delay_of_slot(crawler: Crawler, name: str) -> float:
     delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
     delay = getattr(crawler.spider, "download_delay", delay)
     return float(getattr(downloader, "_delay", delay))
+
+
+def concurrency_of_slot(crawler: Crawler, name: str) -> float:
+    """Return how many requests of the download slot may be sent at the same time."""
+    slots = {} if describe_missing_attribute(crawler) else downloader_of(crawler).slots
+    return slots[name].concurrency if name in slots else math.inf
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""CONCURRENT_REQUESTS holds on the wire, whatever has waited before: as the sites have seen it."""
+"""Limits of concurrency hold on the wire, whatever has waited before: as the sites have seen it."""
+
+from functools import partial
 
 import pytest
 from scrapy import Request
@@ -8,6 +10,7 @@ from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import a_while, until
 
 MOST = 3
+PAGES = 12
 SLOWLY = [["wait", 0.2], *robots("")]
 HELD = {"*": [held(answer())]}
 
@@ -21,46 +24,49 @@ class Rewrites:
             request._set_url(url)
 
 
-def new_sites(web):
-    sites = [web.site(SLOWLY, paths=HELD) for _ in range(12)]
-    return sites, [site.url("/") for site in sites], {}
+def new_sites(web, number=PAGES):
+    sites = [web.site(SLOWLY, paths=HELD) for _ in range(number)]
+    return sites, pages_of(sites), {}
+
+
+def pages_of(sites):
+    return [sites[n % len(sites)].url(f"/{n}") for n in range(PAGES)]
 
 
 def rewritten(web):
-    sites = [web.site(SLOWLY, paths=HELD) for _ in range(12)]
+    sites = [web.site(SLOWLY, paths=HELD) for _ in range(PAGES)]
     front = web.site(robots(""))
     urls = [f"{front.url('/')}?to={site.url('/')}" for site in sites]
     return sites, urls, {"settings": {"DOWNLOADER_MIDDLEWARES": {Rewrites: 900}}}
 
 
 def redirected(web):
-    sites = [web.site(SLOWLY, paths=HELD) for _ in range(12)]
+    sites = [web.site(SLOWLY, paths=HELD) for _ in range(PAGES)]
     front = web.site(
         robots(""), paths={f"/{n}": [redirect(site.url("/"))] for n, site in enumerate(sites)}
     )
     meta = {"handle_httpstatus_all": False}
-    urls = [Request(front.url(f"/{n}"), meta=meta) for n in range(12)]
+    urls = [Request(front.url(f"/{n}"), meta=meta) for n in range(PAGES)]
     return sites, urls, {"spidercls": Following}
 
 
 def retried(web):
-    sites = [web.site(SLOWLY, paths={"*": [answer(500), held(answer())]}) for _ in range(12)]
+    sites = [web.site(SLOWLY, paths={"*": [answer(500), held(answer())]}) for _ in range(PAGES)]
     meta = {"handle_httpstatus_all": False}
     urls = [Request(site.url("/"), meta=meta) for site in sites]
     settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0}
     return sites, urls, {"spidercls": Following, "settings": settings}
 
 
-def unreachable_before(web):
-    sites = [web.site(answer(503), robots(""), paths=HELD) for _ in range(12)]
+def unreachable_before(web, number=PAGES):
+    sites = [web.site(answer(503), robots(""), paths=HELD) for _ in range(number)]
     settings = {"REP_DEFER_TIMEOUT": 300, "REP_RETRY_DELAY": 1, "REP_RETRY_DELAY_MAX": 1}
-    return sites, [site.url("/") for site in sites], {"settings": settings}
+    return sites, pages_of(sites), {"settings": settings}
 
 
-def direct(web):
-    sites = [web.site(SLOWLY, paths=HELD) for _ in range(12)]
-    more = {"spidercls": Downloads, "media": [site.url("/") for site in sites]}
-    return sites, [web.site(robots("")).url("/")], more
+def direct(web, number=PAGES):
+    sites, urls, _ = new_sites(web, number)
+    return sites, [web.site(robots("")).url("/")], {"spidercls": Downloads, "media": urls}
 
 
 def another_queue(web):
@@ -74,11 +80,27 @@ class Following(ListSpider):
     handle_httpstatus_all = False
 
 
-FLOODS = [new_sites, rewritten, redirected, retried, unreachable_before, direct, another_queue]
+ALL = {"CONCURRENT_REQUESTS": MOST}
+OF_A_SITE = {"CONCURRENT_REQUESTS": PAGES, "CONCURRENT_REQUESTS_PER_DOMAIN": MOST}
+FLOODS = [
+    *(
+        (ALL, flood)
+        for flood in (
+            new_sites,
+            rewritten,
+            redirected,
+            retried,
+            unreachable_before,
+            direct,
+            another_queue,
+        )
+    ),
+    *((OF_A_SITE, partial(flood, number=1)) for flood in (new_sites, unreachable_before, direct)),
+]
 
 
-@pytest.mark.parametrize("flood", FLOODS)
-async def test_no_more_pages_are_on_the_wire_than_concurrent_requests(web, flood):
+@pytest.mark.parametrize(("limit", "flood"), FLOODS)
+async def test_no_more_pages_are_on_the_wire_than_the_settings_allow(web, limit, flood):
     sites, urls, more = flood(web)
     known = 2 if flood is retried else 1
     counts = []
@@ -94,8 +116,8 @@ async def test_no_more_pages_are_on_the_wire_than_concurrent_requests(web, flood
         for site in sites:
             site.release()
 
-    settings = {"CONCURRENT_REQUESTS": MOST, **more.pop("settings", {})}
+    settings = {**limit, **more.pop("settings", {})}
     result = await crawl(*urls, settings=settings, meanwhile=meanwhile, **more)
     assert counts == [MOST]
-    assert all(len(site.targets) == known for site in sites)
-    assert result.crawler.engine.downloader.total_concurrency == MOST
+    assert sum(len(site.targets) for site in sites) == known * PAGES
+    assert result.crawler.engine.downloader.total_concurrency == limit["CONCURRENT_REQUESTS"]
