@@ -1,4 +1,7 @@
-"""What the acid test found of each crawler, as JSON, and the tables that are drawn from it."""
+"""What the acid test found of each crawler, as JSON, and the tables that are drawn from it.
+
+``python -m acid.results`` draws the page of tables anew.
+"""
 
 import json
 from pathlib import Path
@@ -103,16 +106,6 @@ def stories(found):
         )
 
 
-TABLES = {
-    "crawlers": summary,
-    "settings": settings,
-    "failures": failures,
-    "unsteady": unsteady,
-    "needy": needy,
-    "stories": stories,
-}
-
-
 def commands(found):
     """How each crawler was run, as text."""
     return "\n".join(
@@ -146,22 +139,6 @@ def of(story):
     return story["kind"] if story["kind"] in KINDS else whose(story)
 
 
-def changes(before, after):
-    """Rows of a table: the stories that came out otherwise with the same version of a crawler."""
-    yield ("story", "crawler", "before", "now")
-    then = {(each["name"], each["version"]): verdicts(before, each) for each in before["crawlers"]}
-    for crawler in after["crawlers"]:
-        old = then.get((crawler["name"], crawler["version"]), {})
-        for story, now in verdicts(after, crawler).items():
-            if old.get(story, now) != now:
-                yield (story, f"{crawler['name']} {crawler['version']}", old[story], now)
-
-
-def verdicts(found, crawler):
-    both = zip(found["stories"], crawler["faults"], strict=True)
-    return {story["story"]: verdict(faults) for story, faults in both}
-
-
 def markdown(rows):
     """Return a table."""
     head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
@@ -174,7 +151,7 @@ def page(found):
     return f"""\
 # Crawlers and robots.txt: results of the acid test
 
-Version {found["version"]} of the stories, {len(found["stories"])} of them. Drawn from `results.json` by `python -m acid.page`.
+Version {found["version"]} of the stories, {len(found["stories"])} of them. Drawn from `results.json` by `python -m acid.results`.
 What the words mean is in `README.md`.
 
 Each crawler runs as it is installed, and each story alone; in the last one, all are crawled at once. Of a story that differs
@@ -216,7 +193,15 @@ def readme(found):
 
 def write(found):
     """Write what was found, and the pages that have tables of it."""
-    FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = f'{{"version": {json.dumps(found["version"])}'
+    for key in ("stories", "crawlers"):
+        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found[key])
+        text += f', "{key}": [\n{lines}\n]'
+    FILE.write_text(f"{text}}}\n", encoding="utf-8")
     PAGE.write_text(page(found), encoding="utf-8")
     if README.exists() and BEGIN in README.read_text(encoding="utf-8"):
         README.write_text(readme(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(read())

@@ -68,7 +68,7 @@ def test_who_does_not_look_keeps_none(tmp_path, command, kept):
 
 def test_the_folder_imports_the_standard_library_alone(tmp_path):
     shutil.copytree(results.HERE, tmp_path / "acid")
-    every = "import acid.compare, acid.__main__, acid.page"
+    every = "import acid.compare, acid.__main__"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append('.'); {every}"],
         cwd=tmp_path,
@@ -115,14 +115,3 @@ def test_the_pages_have_what_was_found():
     found = results.read()
     assert results.page(found) == results.PAGE.read_text(encoding="utf-8")
     assert results.readme(found) == results.README.read_text(encoding="utf-8")
-
-
-def test_what_changed_is_told():
-    story = {"story": "hangs", "kind": "robots.txt"}
-    before = {"stories": [story], "crawlers": [{"name": "a", "version": "1", "faults": [""]}]}
-    after = {
-        "stories": [story],
-        "crawlers": [{"name": "a", "version": "1", "faults": ["/ is disallowed"]}],
-    }
-    assert [*results.changes(before, after)][1:] == [("hangs", "a 1", "kept", "not kept")]
-    assert [*results.changes(before, before)][1:] == []

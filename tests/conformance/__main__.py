@@ -12,7 +12,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 from . import results
@@ -104,7 +103,6 @@ def main():
     )
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for an answer")
     parser.add_argument("--failures", action="store_true", help="show each case that is failed")
-    parser.add_argument("--pairs", action="store_true", help="show how many cases tell two apart")
     parser.add_argument("--write", action="store_true", help="write results.json and its page")
     options = parser.parse_args()
     if unknown := set(options.names) - set(ENGINES):
@@ -138,15 +136,6 @@ def show(cases, rows, options):
                 print(f"    {case['by']}")
         for name in row["late"]:
             print(f"  {name}: {by_id[name]['asks']} No answer in {options.seconds:g} s.")
-    if options.pairs:
-        pairs = results.told_apart(cases, rows)
-        print()
-        for (one, other), ids in pairs.items():
-            print(f"{len(ids):>4} cases tell {one} and {other} apart")
-        telling = {name for ids in pairs.values() for name in ids}
-        print(f"{len(telling)} of {len(cases)} tell any two apart")
-        whose = Counter(by_id[name]["whose"] for name in telling)
-        print(", ".join(f"{name} {number}" for name, number in whose.items()))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""What engines answered: kept as JSON, and the tables that are drawn from it."""
+"""What engines answered: kept as JSON, and the tables that are drawn from it.
+
+``python -m conformance.results`` draws the page of tables anew.
+"""
 
 import hashlib
 import json
 from collections import Counter
 from datetime import datetime, timezone
-from itertools import combinations
 from pathlib import Path
 
 from .running import judge
@@ -17,7 +19,7 @@ RESULTS = HERE / "results.json"
 SPEED = HERE / "speed.json"
 PAGE = HERE / "RESULTS.md"
 WHOSE = ("rfc", "google-doc", "google-parser", "decision")
-PASSED, FAILED, LATE, UNASKED = "passed", "failed", "no answer in time", "not asked"
+LATE = "no answer in time"
 
 
 def read_cases(path=CASES):
@@ -49,10 +51,14 @@ def gathered(cases, rows, order):
 
 def write(found):
     """Write the results of engines, a line for each, and the page that has tables of them."""
+    write_rows(RESULTS, found)
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+def write_rows(path, found):
     head = {key: value for key, value in found.items() if key != "engines"}
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found["engines"])
-    RESULTS.write_text(f'{json.dumps(head)[:-1]}, "engines": [\n{lines}\n]}}\n', encoding="utf-8")
-    PAGE.write_text(page(found), encoding="utf-8")
+    path.write_text(f'{json.dumps(head)[:-1]}, "engines": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def summary(cases, name, version, answers):
@@ -107,55 +113,6 @@ def label(row):
     return f"{known} {row['version']}".strip()
 
 
-def told_apart(cases, rows):
-    """Return, by pair of engines, the ids of cases that both answer, and not alike."""
-    outside = {row["name"]: {*row["unasked"], *row["late"]} for row in rows}
-    return {
-        (one["name"], other["name"]): [
-            case["id"]
-            for case in cases
-            if case["id"] not in outside[one["name"]] | outside[other["name"]]
-            and one["failed"].get(case["id"]) != other["failed"].get(case["id"])
-        ]
-        for one, other in combinations(rows, 2)
-    }
-
-
-def changes(before, after):
-    """Rows of a table: what came out otherwise with the same version of an engine.
-
-    *before* and *after* are cases and results. A case is known by what it asks, whatever its name.
-    """
-    yield ("case", "engine", "before", "now")
-    (old_cases, old), (new_cases, new) = before, after
-    asked = {question(case): case for case in old_cases}
-    then = {(row["name"], row["version"]): row for row in old["engines"]}
-    for row in new["engines"]:
-        known = then.get((row["name"], row["version"]))
-        for case in new_cases if known else ():
-            same = asked.get(question(case))
-            was = verdict(known, same) if same else UNASKED
-            now = verdict(row, case)
-            if was != now and not all(each.startswith((PASSED, UNASKED)) for each in (was, now)):
-                yield (case["id"], label(row), was, now)
-
-
-def question(case):
-    asks = {key: case.get(key) for key in ("body", "repeat", "url", "tokens")}
-    return json.dumps([asks, sorted(case["expected"])])
-
-
-def verdict(row, case):
-    """Return what came of a case, and whose it is."""
-    name = case["id"]
-    error = row["failed"].get(name, {}).get("error", "")
-    if name in row["unasked"]:
-        return UNASKED
-    if name in row.get("late", ()) or error.startswith("no answer in"):
-        return LATE
-    return f"{FAILED if name in row['failed'] else PASSED} ({case['whose']})"
-
-
 def markdown(rows):
     """Return a table."""
     head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
@@ -178,7 +135,7 @@ def page(found):
 # Engines and robots.txt: results of the conformance cases
 
 Version {found["version"]} of the cases, {found["cases"]} of them. Run from {dates[0]} to {dates[-1]}. Drawn from `results.json` by
-`python -m conformance.page`. What the words mean is in `README.md`.
+`python -m conformance.results`. What the words mean is in `README.md`.
 
 {markdown(table(rows))}
 Passed, of those that apply to the engine. An engine that gives no answer in time has not passed, and has not failed either.
@@ -225,3 +182,7 @@ def speed_table(found):
             f"{row['further']:,.1f}",
             str(row["errors"]),
         )
+
+
+if __name__ == "__main__":
+    write(read())

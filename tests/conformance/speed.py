@@ -72,8 +72,8 @@ def main():
     }
     print(results.markdown(results.speed_table(found)))
     if options.write:
-        results.SPEED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        results.PAGE.write_text(results.page(results.read()), encoding="utf-8")
+        results.write_rows(results.SPEED, found)
+        results.write(results.read())
 
 
 if __name__ == "__main__":

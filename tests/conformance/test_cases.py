@@ -97,25 +97,6 @@ def test_the_page_has_the_results():
     assert results.page(results.read()) == results.PAGE.read_text(encoding="utf-8")
 
 
-def test_what_changed_is_told():
-    case = {
-        "id": "a/b",
-        "whose": "rfc",
-        "body": "",
-        "url": "/",
-        "tokens": ["x"],
-        "expected": {"allowed": True},
-    }
-    row = {"name": "e", "version": "1", "unasked": [], "late": [], "failed": {}}
-    passes = [case], {"engines": [row]}
-    fails = [case | {"id": "c/b"}], {"engines": [row | {"failed": {"c/b": {"allowed": False}}}]}
-    assert [*results.changes(passes, passes)][1:] == []
-    assert [*results.changes(passes, fails)][1:] == [("c/b", "e 1", "passed (rfc)", "failed (rfc)")]
-    assert [*results.changes(([], {"engines": [row]}), fails)][1:] == [
-        ("c/b", "e 1", "not asked", "failed (rfc)")
-    ]
-
-
 def test_a_copy_of_the_folder_asks_an_engine_with_the_standard_library_alone(tmp_path):
     shutil.copytree(FOLDER, tmp_path / "copied", ignore=shutil.ignore_patterns("test_*"))
     program = "print('{\"allowed\": true}', flush=True)"
