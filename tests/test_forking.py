@@ -17,19 +17,15 @@ print(__name__, sys.argv, os.getcwd(), os.environ["A_NAME"], sys.stdin.read())
 print(sys.path[0], "twisted.internet.reactor" in sys.modules)
 print("words", file=sys.stderr)
 """
-ENDS = {
-    "its end": "",
-    "a status": "sys.exit(3)",
-    "words": "sys.exit('an end')",
-    "an error": "1 / 0",
-}
 
 
-@pytest.mark.parametrize("ends", ENDS)
-@pytest.mark.parametrize("named", ["path", "module"])
+@pytest.mark.parametrize(
+    ("named", "ends"),
+    [("path", ""), ("module", "sys.exit(3)"), ("path", "sys.exit('an end')"), ("module", "1 / 0")],
+)
 def test_forked_and_started_are_the_same(named, ends, tmp_path):
     path = tmp_path / "program.py"
-    path.write_text(PROGRAM + ENDS[ends])
+    path.write_text(PROGRAM + ends)
     arguments = [*([str(path)] if named == "path" else ["-m", "program"]), "a", "--b"]
     options = {"input": "ä\n", "cwd": tmp_path, "env": {**os.environ, "A_NAME": "a value"}}
     started = subprocess.run(

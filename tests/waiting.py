@@ -2,7 +2,7 @@
 
 No test depends on how fast a machine is. What is to have happened is waited for, not slept for; what
 is to be over is made so by moving the clock, not by waiting; and how long something took is asserted
-nowhere. test_no_clocks.py looks after that. The bound below guards against a test that would hang.
+nowhere: ruff knows the clocks and sleeps. The bound below guards against a test that would hang.
 """
 
 import asyncio

@@ -1,6 +1,5 @@
 """What users may name: it comes from the root, and nothing else is documented."""
 
-import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -45,19 +44,3 @@ def test_the_example_project_names_nothing_else():
     found = {name for path in files for name in NAMED.findall(path.read_text())}
     # A logger's name is no import; the fleet's table reads its stats.
     assert {name for name in found if not is_public(name)} <= {"scrapy_rep.stats"}
-
-
-def test_what_the_root_exports_tests_import_from_there():
-    """A name that is exported has one home for those who use it."""
-    wrong = []
-    for path in (ROOT / "tests").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scrapy_rep."):
-                names = {alias.name for alias in node.names} & set(scrapy_rep.__all__)
-                wrong += [f"{path.name}: {name}" for name in names]
-    assert wrong == []
-
-
-def test_every_room_says_what_it_is_for():
-    for folder in Path(scrapy_rep.__file__).parent.rglob("__init__.py"):
-        assert ast.get_docstring(ast.parse(folder.read_text())), folder

@@ -12,19 +12,10 @@ from tests.docs.blocks import ROOT
 from tests.waiting import PATIENCE
 
 
-def test_the_package_is_typed():
+def test_the_distribution_is_typed_has_its_version_and_says_that_it_is_for_scrapy():
     assert Path(scrapy_rep.__file__).with_name("py.typed").exists()
-
-
-def test_the_version_is_that_of_the_distribution():
     assert scrapy_rep.__version__ == version("scrapy-rep")
-
-
-def test_the_citation_has_the_version():
     assert f"\nversion: {version('scrapy-rep')}\n" in (ROOT / "CITATION.cff").read_text()
-
-
-def test_the_distribution_says_that_it_is_for_scrapy():
     assert "Framework :: Scrapy" in metadata("scrapy-rep").get_all("Classifier")
 
 
