@@ -16,8 +16,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import Judgement, describe_decision, store_judgement
+from scrapy_rep.decision.usage import describe_decision, store_judgement
 from scrapy_rep.exceptions import message_prefix
+from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden

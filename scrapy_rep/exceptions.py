@@ -12,7 +12,7 @@ from twisted.internet.error import DNSLookupError
 
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import DNS_ERROR
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, short, utc_time_text, without_credentials
 

@@ -15,7 +15,7 @@ from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import Usage
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request
@@ -102,8 +102,11 @@ class Robots:
         The crawl need not declare purposes. The file is fetched if necessary. Of a page that a rule
         disallows only licenses are returned; nothing if an override decides, or no rules are known.
         """
-        _, decision = await self.decide(page)
-        return self.decider.usage_of(decision)
+        verdict, decision = await self.decide(page)
+        if decision.entry is None:
+            return Usage(tokens=decision.tokens)
+        usage = decision.entry.usage(decision.target, decision.tokens)
+        return usage if verdict.allowed or verdict.rule is None else usage.licenses()
 
     def _known(self, request: Request) -> Decision:
         decision = self.decider.known_decision(request)

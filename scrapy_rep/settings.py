@@ -16,7 +16,7 @@ from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
-from scrapy_rep.protocol.usage.statement import PURPOSES
+from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.stores.uri import TAKES, StoreConfig, check_uri, without_secrets
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.setting_readers import (

@@ -20,8 +20,7 @@ from scrapy_rep.protocol.outcome import DNS_ERROR
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.rules import RuleSet
-from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import NO_USAGE_LINES, Usage, UsageLines, read
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdict
 
 _ENTRY_BYTES: Final = 790
@@ -84,7 +83,7 @@ class Entry:
         self._terms: dict[Tokens, Mapping[str, Any]] | None = None
         self.has_terms: bool = False
         """Whether robots.txt has terms for one of the lists of product tokens in the entry."""
-        self._usage: dict[Tokens, UsageRules] | None = None
+        self._usage: dict[Tokens, UsageLines] | None = None
 
     def mark_used(self) -> None:
         """Note that a page was decided by the entry, which is about to be sent."""
@@ -144,8 +143,8 @@ class Entry:
         if terms:
             self._terms = {**(self._terms or {}), tokens: terms}
             self.has_terms = True
-        usage = robots.usage_rules_for(*tokens)
-        if usage is not NO_USAGE_RULES:
+        usage = robots.usage_lines_for(*tokens)
+        if usage is not NO_USAGE_LINES:
             self._usage = {**(self._usage or {}), tokens: usage}
 
     def term(self, tokens: Tokens, key: str) -> Any:
@@ -154,8 +153,8 @@ class Entry:
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
         """Return the usage preferences of robots.txt for ``target``, an allowed page."""
-        rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
-        return rules.usage_for(target, *tokens)
+        lines = NO_USAGE_LINES if self._usage is None else self._usage.get(tokens, NO_USAGE_LINES)
+        return read(lines, target, tokens)
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None if rules decide, and lack those for ``tokens``."""

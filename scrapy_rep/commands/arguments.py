@@ -15,7 +15,7 @@ from scrapy_rep.protocol.lexer import whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
-from scrapy_rep.protocol.usage.statement import PURPOSES
+from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.utils.text import printable, without_credentials
 
 

@@ -31,9 +31,10 @@ from scrapy_rep.commands.output import (
     word_of,
 )
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
-from scrapy_rep.decision.usage import Judgement, describe_decision
+from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, without_credentials
 

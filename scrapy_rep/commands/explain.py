@@ -33,8 +33,7 @@ from scrapy_rep.protocol.explain import Explanation, explain
 from scrapy_rep.protocol.fetch_policy import AllowedPages
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.usage.statement import LICENSE
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import LICENSE, Usage
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.uri import display_name

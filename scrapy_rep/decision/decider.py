@@ -14,19 +14,18 @@ from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import NO_ORIGIN, Spellings, VerdictOn
-from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
+from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
-from scrapy_rep.protocol.usage.usage import Usage
-from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+from scrapy_rep.protocol.usage import Judgement
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Verdict
 from scrapy_rep.utils.requests import origin_of_request, stripped_url
 from scrapy_rep.utils.text import printable_request
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
 """Prefixes of the URLs to which a robots.txt can apply."""
 _new: Final = tuple.__new__
-_USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
 
 
 class Decision(NamedTuple):
@@ -64,7 +63,7 @@ class Decider:
         self._spellings = Spellings(crawler.settings)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
         self.usage_judge: UsageJudge = UsageJudge.of(crawler)
-        self._has_purposes = bool(self.usage_judge.purposes)
+        self._judge = self.usage_judge.judge
 
     def known_decision(self, request: Request) -> Decision | None:
         """Return the decision on ``request``; None if no robots.txt can apply to its URL.
@@ -111,11 +110,9 @@ class Decider:
             or not url.isascii()
         ) and (verdict is not None and verdict.allowed):
             target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
+        verdict, judgement = self._judge(request, entry, target, tokens, verdict)
         # The same as Decision(…), in half the time.
-        decision = _new(Decision, (origin, target, tokens, verdict, entry, override, None))
-        if self._has_purposes or PURPOSES_KEY in request.meta:
-            return self._apply_usage(request, decision)
-        return decision
+        return _new(Decision, (origin, target, tokens, verdict, entry, override, judgement))
 
     async def decision(self, request: Request, decision: Decision) -> Decision:
         """Return the decision on ``request`` after a lookup.
@@ -130,8 +127,8 @@ class Decider:
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
-        found = Decision(origin, target, tokens, verdict, entry, override)
-        return self._apply_usage(request, found)
+        verdict, judgement = self._judge(request, entry, target, tokens, verdict)
+        return Decision(origin, target, tokens, verdict, entry, override, judgement)
 
     async def decision_with_tokens(
         self, tokens: Tokens, request: Request, decision: Decision
@@ -147,7 +144,8 @@ class Decider:
         if entry.verdict(target, tokens) is None:
             entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
-        return self._apply_usage(request, Decision(origin, target, tokens, verdict, entry))
+        verdict, judgement = self._judge(request, entry, target, tokens, verdict)
+        return Decision(origin, target, tokens, verdict, entry, None, judgement)
 
     async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt; None if unknown.
@@ -229,42 +227,6 @@ class Decider:
         if ("%" in url or ROBOTSTXT in url) and target_of(stripped_url(url)) == ROBOTSTXT:
             return None  # SPEC S-9
         return origin if self.needs_robotstxt(origin) else None
-
-    def usage_of(self, decision: Decision) -> Usage:
-        """Return the usage preferences for ``decision``.
-
-        If a rule disallows the page, only licenses are returned; none at all if an override
-        decided, or no rules are valid.
-        """
-        _, target, tokens, verdict, entry, _, judgement = decision
-        if judgement is not None:
-            return judgement.usage
-        if entry is None:
-            return Usage(tokens=tokens)
-        usage = entry.usage(target, tokens)
-        is_disallowed = verdict and verdict.reason is Reason.RULE and not verdict.allowed
-        return usage.licenses() if is_disallowed else usage
-
-    def _apply_usage(self, request: Request, decision: Decision) -> Decision:
-        """Return ``decision``, if it allows the page, with a judgement, which may disallow it.
-
-        Without purposes, it is returned unchanged.
-        """
-        _, target, tokens, verdict, entry, _, _ = decision
-        if (
-            entry is None
-            or verdict is None
-            or not verdict.allowed
-            or verdict.reason is Reason.ROBOTSTXT
-        ):
-            return decision
-        purposes = self.usage_judge.purposes_of(request)
-        if not purposes:
-            return decision
-        judgement = self.usage_judge.judge(entry.usage(target, tokens), purposes)
-        if judgement.refused and self.usage_judge.drops:
-            verdict = _USAGE
-        return decision._replace(verdict=verdict, judgement=judgement)
 
     def _strictest_verdict(
         self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn

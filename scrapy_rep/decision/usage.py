@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.exceptions import SettingsError, describe, describe_usage
-from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, Value
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.usage import PURPOSES, Judgement, judge
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_usage
@@ -25,15 +25,7 @@ REP_PURPOSES."""
 USAGE_KEY: Final = "usage"
 """Key of ``Request.meta["robotstxt"]`` with the judgement, as plain values."""
 _purposes: Final = several_of(PURPOSES)
-
-
-class Judgement(NamedTuple):
-    """The usage preferences for a page, and the result for each declared purpose."""
-
-    usage: Usage
-    results: dict[str, Value]
-    refused: bool
-    """Whether the use of the page is refused: the result for a purpose is ``disallow``."""
+_USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
 
 
 class UsageJudge:
@@ -44,8 +36,7 @@ class UsageJudge:
         options = Options.of(crawler)
         self._crawler = crawler
         self._announcer = Announcer(crawler)
-        self.drops: bool = options.usage_action == "drop"
-        """Whether requests for refused pages are dropped."""
+        self._drops = options.usage_action == "drop"
         self.drops_items: bool = options.usage_action != "record"
         """Whether the items of refused pages are dropped."""
         self.purposes: tuple[str, ...] = options.purposes
@@ -59,17 +50,31 @@ class UsageJudge:
         """Return the instance of a crawl. Raises SettingsError as the constructor does."""
         return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
-    def purposes_of(self, request: Request) -> tuple[str, ...]:
-        """Return the purposes of ``request``, else of the crawl; raise ValueError if unknown."""
-        named = request.meta.get(PURPOSES_KEY)
-        if named is None:
-            return self.purposes
-        return _checked_purposes(named, printable_request(request), ValueError)
+    def judge(
+        self,
+        request: Request,
+        entry: Entry,
+        target: str,
+        tokens: Tokens,
+        verdict: Verdict | None,
+    ) -> tuple[Verdict | None, Judgement | None]:
+        """Return the verdict on a page, disallowed if its use is, and the judgement.
 
-    def judge(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
-        """Return the judgement on ``usage``, of which only the sources of the crawl are kept."""
-        results = {purpose: usage.result(purpose) for purpose in purposes}
-        return Judgement(usage, results, DISALLOW in results.values())
+        Without purposes, or if the page may not be fetched anyway, there is no judgement. Raises
+        ValueError if the meta of ``request`` has unknown purposes.
+        """
+        purposes = self.purposes
+        if (named := request.meta.get(PURPOSES_KEY)) is not None:
+            purposes = _checked_purposes(named, printable_request(request), ValueError)
+        if (
+            not purposes
+            or verdict is None
+            or not verdict.allowed
+            or verdict.reason is Reason.ROBOTSTXT
+        ):
+            return verdict, None
+        judgement = judge(entry.usage(target, tokens), purposes)
+        return _USAGE if judgement.refused and self._drops else verdict, judgement
 
     def report(self, request: Request, judgement: Judgement) -> None:
         """Count the final judgement of a page in the stats, and send ``robotstxt_usage``."""
@@ -99,12 +104,7 @@ def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:
 
 def store_judgement(request: Request, judgement: Judgement) -> None:
     """Write a judgement to the meta of ``request``, which already has the verdict."""
-    request.meta[META_KEY][USAGE_KEY] = as_dict(judgement.usage, judgement.results)
-
-
-def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
-    """Return preferences, and the results by purpose, as plain values."""
-    return {"results": dict(results), **usage.as_dict()}
+    request.meta[META_KEY][USAGE_KEY] = judgement.as_dict()
 
 
 def replace_judgement(hop: Request, request: Request) -> None:

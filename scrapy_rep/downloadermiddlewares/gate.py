@@ -40,7 +40,7 @@ from scrapy_rep.admission.ticket import (
 )
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.decision.decider import Decider, Decision
-from scrapy_rep.decision.usage import Judgement, store_judgement
+from scrapy_rep.decision.usage import store_judgement
 from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
 from scrapy_rep.downloadermiddlewares.places import Places
 from scrapy_rep.drops import Drops
@@ -51,6 +51,7 @@ from scrapy_rep.exceptions import (
     dns_error_of,
 )
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise

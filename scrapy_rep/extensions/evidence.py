@@ -17,7 +17,6 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.files import (
     encode_json,
     iso_time,
@@ -117,7 +116,7 @@ def _robotstxt_of(decision: Decision | None) -> dict[str, Any]:
             if decision.override.path is not None:
                 digest = sha256(decision.override.body).digest()
         if judgement is not None:
-            usage = as_dict(judgement.usage, judgement.results)
+            usage = judgement.as_dict()
     return {
         "sha256": digest and digest.hex(),
         "fetched": fetched,

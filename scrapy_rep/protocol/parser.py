@@ -13,14 +13,14 @@ from scrapy_rep.protocol.group_search import Contents, Span
 from scrapy_rep.protocol.lexer import Line, LineKind, as_text
 from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.rules import RuleSet, matching_rules, rules_of
-from scrapy_rep.protocol.usage.rules import (
-    NO_USAGE_RULES,
+from scrapy_rep.protocol.usage import (
+    NO_USAGE_LINES,
     USAGE_FIELDS,
-    USAGE_WORDS,
-    UsageRules,
+    Usage,
+    UsageLines,
+    read,
     usage_lines,
 )
-from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Rule, Verdict
 
 ANYONE: Final = "*"
@@ -149,24 +149,24 @@ class RobotsTxt:
         """Return whether a crawler may fetch a URL, and why; its origin is not compared."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
-    def usage_rules_for(self, *tokens: str) -> UsageRules:
+    def usage_lines_for(self, *tokens: str) -> UsageLines:
         """Return the lines with usage preferences that apply to a crawler.
 
         A line between ``User-agent`` lines of a group applies to all of its crawlers. Of the lines
-        above the first ``User-agent`` line, some apply, too: see ``UsageRules``.
+        above the first ``User-agent`` line, some apply, too: see ``usage_lines``.
         """
-        if not any(map(self._contents.mentions, USAGE_WORDS)):
-            return NO_USAGE_RULES
+        if not any(self._contents.mentions(field.encode()) for field in USAGE_FIELDS):
+            return NO_USAGE_LINES
         lines = partial(self._contents.fields, names=USAGE_FIELDS)
         ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
         end = len(self._contents.text) + 1
         stop = next((span.start for _, span in self._contents.groups()), end)
-        return UsageRules(usage_lines(ours), usage_lines(lines(Span(1, 1, stop))))
+        return usage_lines(ours, lines(Span(1, 1, stop)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the usage preferences of a URL of this site; only licenses if it is disallowed."""
         target = target_of(url)
-        usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
+        usage = read(self.usage_lines_for(*tokens), target, tokens)
         is_allowed = self.rules_for(*tokens).verdict_for(target).allowed
         return usage if is_allowed else usage.licenses()
 

@@ -8,8 +8,7 @@ from scrapy.http import Response
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgement
 from scrapy_rep.exceptions import describe_results
-from scrapy_rep.protocol.usage.statement import DISALLOW
-from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
+from scrapy_rep.protocol.usage import DISALLOW, HEADERS, Usage, judge
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
@@ -41,12 +40,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         usage = Usage.from_dict(values)
         for name in HEADERS:
             usage = usage.with_header(name, response.headers.getlist(name))
-        elements = self._meta_elements(response)
-        if elements is None:
-            usage = usage.with_statements(UNREADABLE_ELEMENTS)
-        else:
-            usage = usage.with_elements(elements)
-        judgement = self._judge.judge(usage, values["results"])
+        judgement = judge(usage.with_meta(self._meta_elements(response)), values["results"])
         store_judgement(request, judgement)
         self._judge.report(request, judgement)
         if judgement.refused and not self._judge.drops_items:

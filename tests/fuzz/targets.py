@@ -60,7 +60,7 @@ def parser(data):
 
 def results(usage):
     from scrapy_rep.protocol.limits import MAX_USAGE_RAW
-    from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
+    from scrapy_rep.protocol.usage import MEANINGS, PURPOSES
 
     found = {usage.result(purpose) for purpose in PURPOSES}
     found |= {usage.value(label) for _, label in MEANINGS}
@@ -71,14 +71,14 @@ def results(usage):
 @target
 def usage(data):
     from scrapy_rep.protocol import RobotsTxt
-    from scrapy_rep.protocol.usage.usage import HEADERS, Usage
+    from scrapy_rep.protocol.usage import HEADERS, Usage
 
     found = RobotsTxt.parse(data).usage("https://a/b", "a")
     results(found)
     for name in HEADERS:
         found = found.with_header(name, [data, data.decode("latin-1")])
         results(found)
-    results(found.with_meta(dict.fromkeys(("robots", "a", "tdm-reservation"), str(data))))
+    results(found.with_meta((name, str(data)) for name in ("robots", "a", "tdm-reservation")))
     assert Usage.from_dict(found.as_dict()) == found
 
 

@@ -9,7 +9,7 @@ import pytest
 from scrapy_rep.protocol import Reason, RobotsTxt, target_of
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_META_ELEMENTS, MAX_WORK
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import Usage
 from tests.protocol.asking import TIMES
 from tests.protocol.hostile import FILES, URL_LENGTH, URLS
 
@@ -142,4 +142,4 @@ def test_a_long_url_is_not_too_costly_for_a_few_rules():
 )
 def test_elements_of_a_page_cost_at_most_a_few_calls_each(element):
     elements = [element] * 5 * MAX_META_ELEMENTS
-    assert calls(Usage().with_elements, elements) < 5 * MAX_META_ELEMENTS
+    assert calls(Usage().with_meta, elements) < 5 * MAX_META_ELEMENTS

@@ -22,7 +22,7 @@ from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.text import short, without_credentials

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_rep.protocol.usage.statement import LICENSE
-from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.usage import LICENSE, Usage
 
 
 @dataclass(slots=True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
-from scrapy_rep.protocol.product_tokens import names_in_tags
+from scrapy_rep.protocol.meta_tags import parts_for_tokens
+from scrapy_rep.protocol.product_tokens import Tokens, names_in_tags
 from scrapy_rep.protocol.usage.readers import (
     POLICY,
     READERS,
     RESERVATION,
     TAG_LABELS,
     license_in_link,
-    tags_in_header,
-    tags_in_meta,
+    tags_in,
     tdm_in,
 )
 from scrapy_rep.protocol.usage.statement import (
@@ -47,19 +47,19 @@ HEADERS: Final = (
     "Link",
 )
 """The response headers that may contain usage preferences."""
+_TDM: Final = (RESERVATION, POLICY)
 
 
 def _statements_of_unread(why: str) -> tuple[Statement, ...]:
+    """Return all tags and a reservation, for a page whose meta elements are not read."""
     return (
         *statements_of(TAGS, dict.fromkeys(TAG_LABELS, DISALLOW), why, None, META),
         *statements_of(TDMREP, {RESERVATION: DISALLOW}, why, None, META),
     )
 
 
-TOO_MANY_ELEMENTS: Final = _statements_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
-"""The statements for a page with more meta elements than are read: all tags, and a reservation."""
-UNREADABLE_ELEMENTS: Final = _statements_of_unread("meta elements that can't be read")
-"""The statements for a page whose meta elements can't be read: all tags, and a reservation."""
+_TOO_MANY: Final = _statements_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
+_UNREADABLE: Final = _statements_of_unread("meta elements that can't be read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Usage:
 
     statements: tuple[Statement, ...] = ()
     """The statements that apply to the page, in the order of PLACES."""
-    tokens: tuple[str, ...] = ()
+    tokens: Tokens = ()
     """The product tokens of the crawler, the most specific first."""
 
     def value(self, label: str) -> Value:
@@ -122,43 +122,39 @@ class Usage:
             values_read = READERS[name](joined.encode("utf-8", "surrogatepass"))
             statements = statements_of(name, values_read, joined, None, HEADER)
         elif name == "x-robots-tag":
-            statements = [tag for line in lines for tag in tags_in_header(line, self.tokens)]
-        elif name in {RESERVATION, POLICY}:
+            for line in lines:
+                words = ",".join(parts_for_tokens(line, self.tokens))
+                statements += tags_in(words, line, HEADER)
+        elif name in _TDM:
             statements = tdm_in(name, lines, HEADER)
         elif name == "link":
             statements = license_in_link(joined)
-        return self.with_statements(statements)
+        return self._with(statements)
 
-    def with_meta(self, elements: Mapping[str, str]) -> Usage:
-        """Return the usage with the statements of meta elements added.
-
-        ``elements`` are the contents of the meta elements of the page, by name.
-        """
-        statements: list[Statement] = []
-        for name, content in elements.items():
-            if name.strip().lower() in {RESERVATION, POLICY}:
-                statements += tdm_in(name.strip().lower(), [content], META)
-            else:
-                statements += tags_in_meta(name, content, self.tokens)
-        return self.with_statements(statements)
-
-    def with_elements(self, elements: Iterable[tuple[str, str]]) -> Usage:
+    def with_meta(self, elements: Iterable[tuple[str, str]] | None) -> Usage:
         """Return the usage with the statements of the meta elements of a page added.
 
-        ``elements`` are their names and contents in the order of the page. If there are more than
-        MAX_META_ELEMENTS, the statements TOO_MANY_ELEMENTS are added instead.
+        ``elements`` are their names and contents in the order of the page. If they can't be read
+        (None), or are more than MAX_META_ELEMENTS, the page has all tags and a reservation.
         """
-        names = {RESERVATION, POLICY, *names_in_tags(self.tokens)}
+        if elements is None:
+            return self._with(_UNREADABLE)
+        names = names_in_tags(self.tokens)
         contents: dict[str, list[str]] = {}
         for number, (name, content) in enumerate(elements):
             if number == MAX_META_ELEMENTS:
-                return self.with_statements(TOO_MANY_ELEMENTS)
-            if (key := name.strip().lower()) in names:
+                return self._with(_TOO_MANY)
+            key = name.strip().lower()
+            if key in _TDM or key in names:
                 contents.setdefault(key, []).append(content)
-        return self.with_meta({name: ", ".join(values) for name, values in contents.items()})
+        statements: list[Statement] = []
+        for name, values in contents.items():
+            text = ", ".join(values)
+            found = tdm_in(name, [text], META) if name in _TDM else tags_in(text, text, META)
+            statements += found
+        return self._with(statements)
 
-    def with_statements(self, statements: Iterable[Statement]) -> Usage:
-        """Return the usage with these statements added, sorted and without repetitions."""
+    def _with(self, statements: Iterable[Statement]) -> Usage:
         return replace(self, statements=distinct((*self.statements, *statements)))
 
     def as_dict(self) -> dict[str, Any]:
@@ -173,6 +169,25 @@ class Usage:
         """Return the usage from the values that ``as_dict`` has returned; they are not checked."""
         statements = tuple(Statement(**statement) for statement in values["statements"])
         return cls(statements, tuple(values["tokens"]))
+
+
+class Judgement(NamedTuple):
+    """The usage preferences for a page, and the result for each declared purpose."""
+
+    usage: Usage
+    results: dict[str, Value]
+    refused: bool
+    """Whether the use of the page is refused: the result for a purpose is ``disallow``."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the results and the preferences as plain values."""
+        return {"results": dict(self.results), **self.usage.as_dict()}
+
+
+def judge(usage: Usage, purposes: Iterable[str]) -> Judgement:
+    """Compare preferences with purposes; raise ValueError if one is not one of PURPOSES."""
+    results = {purpose: usage.result(purpose) for purpose in purposes}
+    return Judgement(usage, results, DISALLOW in results.values())
 
 
 def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
