@@ -7,9 +7,9 @@ from scrapy import Request
 
 from scrapy_rep import RobotsSitemapSpider
 from tests import forking
-from tests.crawling.crawl import Lines, closing_when, crawl, releasing_when, stat
+from tests.crawling.crawl import closing_when, crawl, releasing_when
 from tests.crawling.web import answer, held, redirect, robots
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 
 class SitemapSpider(RobotsSitemapSpider):
@@ -165,29 +165,3 @@ async def test_what_is_no_url_is_left_out(web):
     assert site.targets == ["/one.xml"]
     errors = result.messages(logging.ERROR)
     assert [text.rpartition(" ")[2] for text in errors] == [ascii(url) for url in urls[:2]]
-
-
-async def test_a_line_says_where_the_crawl_stands(web):
-    known, failing = web.site(robots("User-agent: *\nDisallow: /private\n")), web.site(answer(503))
-    slow = web.site(held(robots("")))
-    urls = [known.url("/private"), failing.url("/"), slow.url("/1"), slow.url("/2")]
-    lines = Lines("robots.txt: ")
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/unreachable_dropped") and slow.robots_requests)
-        lines.heard.clear()
-        await until(lambda: lines.heard)
-        slow.release()
-
-    settings = {"LOGSTATS_INTERVAL": 0.5}
-    await crawl(*urls, settings=settings, opened=lines.listen, meanwhile=meanwhile)
-    assert lines.heard[0] == (
-        "robots.txt: 2 origins known (1 unreachable), 1 being looked up; requests: 0 deferred, "
-        "2 dropped"
-    )
-
-
-async def test_no_line_where_it_is_switched_off(web):
-    site = web.site([["wait", 0.3], *robots("")])
-    result = await crawl(site.url("/"), settings={"LOGSTATS_INTERVAL": 0})
-    assert not [text for text in result.messages() if "origins known" in text]
