@@ -23,7 +23,8 @@ from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.response_url import check_response_url
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
-from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
+from scrapy_rep.fetch.errors import InterferenceError
+from scrapy_rep.fetch.transfer import TRANSFER_KEY, Received, Transfer, answer_of
 from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:

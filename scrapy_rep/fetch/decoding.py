@@ -6,6 +6,8 @@ A small body that inflates to gigabytes (a "gzip bomb") needs no more memory tha
 import zlib
 from typing import Final
 
+from scrapy_rep.fetch.errors import DecodingError
+
 # Some servers send a charset or a media type in Content-Encoding. The text is not encoded then.
 _NO_CODING: Final = frozenset(
     {"", "identity", "none", "utf-8", "utf8", "iso-8859-1", "us-ascii", "ascii", "text/plain"}
@@ -23,10 +25,6 @@ _MAX_MEMBERS: Final = 64
 many small members would take long."""
 _MAX_CODINGS: Final = 5
 """Maximum number of content codings of one body. More than one is rare."""
-
-
-class DecodingError(ValueError):
-    """The headers name a coding that isn't supported, or that the body doesn't have (SPEC F-10)."""
 
 
 def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> bytes:

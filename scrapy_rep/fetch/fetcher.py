@@ -1,13 +1,11 @@
 """Fetches robots.txt: follows redirects, limits size and time, and returns the outcome.
 
 The requests are sent through the engine, so that downloader middlewares set the proxy and the
-User-Agent as for pages. Other middlewares retry, cache, redirect or render pages. They must not do
-so with robots.txt: meta keys disable most of them, and ``RobotsTxtFetchMiddleware``, the middleware
-closest to the downloader, removes what the others have changed.
+User-Agent as for pages. No middleware must retry, cache, redirect or render robots.txt: meta keys
+disable most of them, and ``RobotsTxtFetchMiddleware`` removes what the others have changed.
 """
 
 import logging
-import math
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +20,13 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
+from scrapy_rep.fetch.errors import (
+    FetchError,
+    InterferenceError,
+    cause_of,
+    sanitised_message,
+    short_cause,
+)
 from scrapy_rep.fetch.is_from_origin import (
     RouteFailure,
     mitigation_in,
@@ -30,14 +34,7 @@ from scrapy_rep.fetch.is_from_origin import (
     route_failure_in_error,
 )
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.transfer import (
-    TRANSFER_KEY,
-    Answer,
-    FetchError,
-    InterferenceError,
-    Received,
-    Transfer,
-)
+from scrapy_rep.fetch.transfer import TRANSFER_KEY, Answer, Received, Transfer
 from scrapy_rep.protocol.html_pages import is_html, unwrap
 from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.limits import MAX_REDIRECTS
@@ -52,13 +49,12 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
+from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.concurrency import sleep, within
 from scrapy_rep.utils.download_settings import (
     MAX_TRANSFER,
     can_be_stopped,
     default_download_timeout,
-    download_timeout_of,
     retry_times,
 )
 from scrapy_rep.utils.download_slots import SLOT_KEY, slot_without_delay
@@ -74,10 +70,7 @@ _DNS_PAUSE: Final = 1.0
 
 
 class Fetcher:
-    """Fetches robots.txt with the downloader of the crawl; stores nothing.
-
-    A fetch has the proxy, the User-Agent and the bind address of the request that waits for it.
-    """
+    """Fetches with the proxy, User-Agent and bind address of the request that waits."""
 
     def __init__(
         self,
@@ -85,10 +78,7 @@ class Fetcher:
         options: Options,
         verdict_on: Callable[[Request, Origin], Coroutine[Any, Any, Verdict | None]],
     ) -> None:
-        """``verdict_on`` returns the verdict on the target of a redirect; None if it isn't known.
-
-        It is called with a request for the target, and the origin of the file that is fetched.
-        """
+        """``verdict_on`` gets a request for the target of a redirect, and the file's origin."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options
@@ -96,8 +86,6 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._warned = Once()
-        # Time limits of the next fetches, in seconds.
-        self._limits: BoundedCache[Origin, float] = BoundedCache(max_entries=MAX_ENTRIES)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._retries = retry_times(settings)
@@ -107,7 +95,8 @@ class Fetcher:
 
         ``page`` is the request that waits for the file. Only CancelledError is raised.
         """
-        seconds = self._next_time_limit(origin, page)
+        of_pages = default_download_timeout(self._crawler)
+        seconds = min(self._options.timeout, of_pages or self._options.timeout)
         chain = Chain(origin, monotonic() + seconds)
         try:
             with self._size_limit():
@@ -128,21 +117,6 @@ class Fetcher:
             cause = short_cause(evidence.summary)
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
-
-    def _next_time_limit(self, origin: Origin, page: Request) -> float:
-        """Return the time limit in seconds of a fetch for ``page``, including its redirects.
-
-        It is REP_TIMEOUT, or the time limit of the crawl if that is shorter. A still shorter limit
-        of ``page`` is used, too, but doubled with each fetch of the file: otherwise the robots.txt
-        of a slow site would never be read.
-        """
-        seconds = min(self._options.timeout, default_download_timeout(self._crawler) or math.inf)
-        of_page = download_timeout_of(page)
-        if 0 < of_page < seconds:
-            limit = max(of_page, self._limits.get(origin) or 0.0)
-            self._limits.put(origin, 2 * limit)
-            return min(limit, seconds)
-        return seconds
 
     async def _try(self, chain: Chain, page: Request) -> Outcome:
         """Return the outcome; after a DNS error, of as many tries as Scrapy makes for a page."""
@@ -186,7 +160,6 @@ class Fetcher:
             chain.follow(location, answer)
 
     async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
-        """Return the verdict on ``location``, a redirect's target; None if not known in time."""
         hop = Request(location, headers=_user_agent_of(page))
         # The rules may have to be read in a store. If it hangs, half of the time that is left
         # remains for the site.
@@ -197,10 +170,7 @@ class Fetcher:
             return None
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
-        """Return the outcome after ``answer``.
-
-        ``location`` is that of one redirect too many: then the outcome is Unavailable.
-        """
+        """Return the outcome after ``answer``; ``location`` is that of one redirect too many."""
         failure = route_failure_in_answer(answer)
         if failure is not None:
             return self._report_failure(chain, failure, answer)
@@ -237,10 +207,6 @@ class Fetcher:
         return outcome
 
     async def _download(self, chain: Chain, page: Request) -> Answer:
-        """Send the next request of ``chain``, and set ``chain.transfer``; return the answer.
-
-        The answer comes with ``Received``. Any other end of the request is raised as an error.
-        """
         engine = self._crawler.engine
         if engine is None:
             raise FetchError("the crawl has no engine")
@@ -352,9 +318,9 @@ class Fetcher:
         if transfer is not None and transfer.add_received(data):
             raise StopDownload(fail=False)
 
-    def _count(self, name: str, count: int = 1) -> None:
-        if count:
-            stats.count(self._crawler, name, count)
+    def _count(self, name: str, number: int = 1) -> None:
+        if number:
+            stats.count(self._crawler, name, number)
 
 
 def _user_agent_of(page: Request) -> dict[bytes, Any]:

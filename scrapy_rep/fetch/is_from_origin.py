@@ -1,10 +1,9 @@
-"""Determines whether an answer or an error is the site's own; if not known, it says nothing of it.
+"""Determines whether an answer or an error is the site's own (SPEC F-5, F-8).
 
 Proxies, services (APIs that fetch pages for the crawler), download handlers and middlewares have
-refusals and errors of their own. Such an answer doesn't mean that the site has no robots.txt (SPEC
-F-5), nor such an error that it is unreachable (SPEC F-8). So an answer is the site's if nobody else
-can have sent it: without a proxy, or through the tunnel of an https URL. Else only a robots.txt,
-404 and 410 count, as nobody sends these in place of a site.
+refusals and errors of their own. So an answer is the site's if nobody else can have sent it:
+without a proxy, or through the tunnel of an https URL. Else only a robots.txt, 404 and 410 count,
+as nobody sends these in place of a site.
 """
 
 import re
@@ -13,16 +12,13 @@ from typing import Final, NamedTuple
 from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http import Response
 
-from scrapy_rep.fetch.causes import is_network_error
-from scrapy_rep.fetch.decoding import DecodingError
-from scrapy_rep.fetch.transfer import (
-    SUCCESSFUL,
-    Answer,
+from scrapy_rep.fetch.errors import (
     DownloadStoppedError,
     FetchError,
     InterferenceError,
-    Transfer,
+    is_network_error,
 )
+from scrapy_rep.fetch.transfer import SUCCESSFUL, Answer, Transfer
 from scrapy_rep.protocol.html_pages import unwrap
 from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.outcome import ABSENT
@@ -81,8 +77,7 @@ class RouteFailure(NamedTuple):
 def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     """Return the failure if the last answer of a fetch may not be the site's; None if it is.
 
-    A 401 after a redirect is one, too, if credentials were removed from the request, because they
-    are for another origin.
+    A 401 is one, too, if credentials were removed after a redirect to another origin.
     """
     transfer, response = answer.transfer, answer.response
     status, header = response.status, _first_header(response, _SERVICE_ERRORS)
@@ -114,10 +109,7 @@ def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
 def route_failure_in_error(
     error: Exception, message: str, transfer: Transfer | None
 ) -> RouteFailure | None:
-    """Return the failure on the route that raised ``error``; None if the site is the cause.
-
-    ``message`` is the printable message of ``error``; ``transfer`` is None if no request was made.
-    """
+    """Return the failure on the route that raised ``error``; None if the site is the cause."""
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     # What the user's own code has decided, no other try changes.
     permanent = isinstance(error, IgnoreRequest | StopDownload | DownloadStoppedError)
@@ -126,7 +118,7 @@ def route_failure_in_error(
         what, advice = "a signal handler of the crawl raised StopDownload", _LEAVE_ALONE
     elif isinstance(error, InterferenceError):
         what = "another component of the crawl interfered"
-    elif isinstance(error, FetchError | DecodingError):
+    elif isinstance(error, FetchError):
         return None  # a response that can't be decoded, or a redirect that is refused
     elif lacks_resources(error):
         what, advice = (
@@ -149,10 +141,7 @@ def route_failure_in_error(
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:
-    """Return ``name: value`` of a header by which a service or proxy reports an error, or None.
-
-    Headers of proxies are read only if the response is ``proxied`` and its URL is ``http``.
-    """
+    """Return ``name: value`` of a header by which a service or proxy reports an error, or None."""
     names: tuple[str, ...] = _SERVICE_ERRORS
     # Proxies can't add headers inside an https tunnel: there, all headers come from the origin.
     if proxied and response.url.startswith("http:"):

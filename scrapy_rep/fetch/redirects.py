@@ -1,7 +1,12 @@
-"""Redirects of robots.txt: their targets, and which ones are not followed."""
+"""Redirects of robots.txt: their targets, and which ones are not followed.
 
+No redirect leads from a public host to a private one: loopback, private networks, link-local.
+"""
+
+import socket
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from time import time
 from typing import Final
 from urllib.parse import urljoin
@@ -11,12 +16,8 @@ from scrapy.http import Response
 from scrapy.http.cookies import CookieJar
 from w3lib.url import safe_url_string
 
-from scrapy_rep.fetch.addresses import (
-    is_private_address,
-    is_private_host,
-    resolves_to_private_address,
-)
-from scrapy_rep.fetch.transfer import Answer, FetchError, Transfer
+from scrapy_rep.fetch.errors import FetchError
+from scrapy_rep.fetch.transfer import Answer, Transfer
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Evidence
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -27,14 +28,16 @@ _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
 _MAX_LOCATION: Final = 8_000
 """Maximum size in bytes of a Location that is followed (RFC 9110 §4.1 recommends 8,000)."""
+_LOOPBACK_NAMES: Final = frozenset(
+    {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
+)
+_NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
+_COMPATIBLE: Final = IPv6Network("::/96")  # RFC 4291 §2.5.5.1
 
 
 @dataclass(eq=False)
 class Chain:
-    """The URLs of one fetch, and checks of redirects; the fetcher calls them before ``follow``.
-
-    ``deadline`` is the time of the monotonic clock at which the fetch times out.
-    """
+    """The URLs of one fetch; ``deadline`` is when it times out, by the monotonic clock."""
 
     origin: Origin
     deadline: float
@@ -45,15 +48,13 @@ class Chain:
     """Whether a service or a middleware has sent a redirect."""
     _public: bool = field(init=False)
     _cookies: CookieJar | None = None
-    """The cookies of this fetch: some sites send robots.txt only with a cookie that a redirect to
-    the same URL sets. None if no redirect has set any."""
+    """Some sites send robots.txt only with a cookie that a redirect to the same URL sets."""
 
     def __post_init__(self) -> None:
         self.url = self.origin.robotstxt_url
         self._public = not is_private_host(self.origin.host)
 
     def follow(self, location: str, answer: Answer) -> None:
-        """Make ``location``, the target of the redirect in ``answer``, the next URL to request."""
         transfer = answer.transfer
         self.after_service |= not transfer.sent or transfer.rewritten is not None
         if b"Set-Cookie" in answer.response.headers:
@@ -63,7 +64,6 @@ class Chain:
         self.url = location
 
     def cookie_for(self, request: Request) -> bytes | None:
-        """Return the Cookie header for ``request`` with what this fetch was told to keep."""
         if self._cookies is None:
             return None
         self._cookies.add_cookie_header(request)
@@ -75,15 +75,13 @@ class Chain:
         return not self.hops or origin_of(self.url) == self.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
-        """Return whether to follow a redirect to a URL with this verdict; None means unknown."""
         # SPEC F-3 applies to rules only: without them, redirects are followed.
         return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 
     def check_address(self, answer: Answer) -> None:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).
 
-        Nothing is checked if a proxy or a service was used. If the file itself has a private
-        address, its host name only looks public: redirects to private hosts are no longer refused.
+        If the file itself has a private address, its host name only looks public.
         """
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):
@@ -93,9 +91,9 @@ class Chain:
         self._public = False
 
     async def check_redirect(self, location: str, *, indirect: bool) -> None:
-        """Raise FetchError for a redirect from a public host to a private host.
+        """Raise FetchError for a redirect to a host that is, or resolves to, a private one.
 
-        The host of ``location`` is resolved, unless a proxy or a service does that (``indirect``).
+        A proxy or a service (``indirect``) resolves the names of hosts itself.
         """
         if not self._public:
             return
@@ -127,8 +125,7 @@ def location_of(answer: Answer, asked: str) -> str | None:
     """Return the target of the redirect in ``answer``, without userinfo and fragment.
 
     Return None if ``answer`` is no redirect (RFC 9309 §2.3.1.2), or its target is no http or https
-    URL of at most 8,000 bytes. ``asked`` is the URL that was to be fetched. If the request was sent
-    to a service instead, a relative target is relative to ``asked``.
+    URL of at most 8,000 bytes. A service passes on targets that are relative to the URL ``asked``.
     """
     response = answer.response
     base = response.url if answer.transfer.rewritten is None else asked
@@ -150,3 +147,46 @@ def location_of(answer: Answer, asked: str) -> str | None:
 def _header(response: Response, name: bytes) -> str | None:
     values = response.headers.getlist(name)
     return b", ".join(values)[:_MAX_HEADER].decode("latin-1") if values else None
+
+
+def is_private_host(host: str) -> bool:
+    """Return whether the host of a URL is a private address or ``localhost``, without DNS.
+
+    IPv4 addresses may have any form that resolvers accept, such as ``127.1`` or ``0x7f000001``.
+    """
+    host = host.strip("[]").rstrip(".").lower()
+    if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
+        return True
+    # The last part of an IPv4 address is a number in all its forms.
+    if ":" not in host and not host.rpartition(".")[2][:1].isdigit():
+        return False
+    try:
+        return is_private_address(ip_address(host.partition("%")[0]))
+    except ValueError:
+        pass
+    try:
+        return is_private_address(IPv4Address(socket.inet_aton(host)))
+    except OSError:
+        return False
+
+
+def resolves_to_private_address(host: str) -> bool:
+    """Return whether a host name resolves to a private address. Blocks until it is resolved."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return any(is_private_address(ip_address(str(f[4][0]).partition("%")[0])) for f in found)
+
+
+def is_private_address(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address, or the IPv4 address inside of it, is no global unicast address."""
+    if isinstance(address, IPv6Address):
+        embedded = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
+            embedded = IPv4Address(int(address) & 0xFFFFFFFF)
+        if embedded is not None:
+            return is_private_address(embedded)
+        if address.is_site_local:
+            return True
+    return not address.is_global or address.is_multicast or address.is_reserved

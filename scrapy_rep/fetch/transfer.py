@@ -1,8 +1,4 @@
-"""The response to a request for robots.txt, on its way from the downloader to the fetcher.
-
-``Transfer`` limits the size of the response while it is received. ``Answer`` is the decoded
-response. ``Received`` is the exception that carries the response past the other middlewares.
-"""
+"""The response to a request for robots.txt, on its way from the downloader to the fetcher."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,13 +7,13 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from scrapy_rep.fetch.decoding import DecodingError, decode
+from scrapy_rep.fetch.decoding import decode
+from scrapy_rep.fetch.errors import DecodingError, DownloadStoppedError
 from scrapy_rep.protocol.lexer import whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import split_url
 
 SUCCESSFUL: Final = range(200, 300)
-REDIRECTION: Final = range(300, 400)
 TRANSFER_KEY: Final = "_robotstxt_transfer"
 """Key of ``Request.meta`` with the ``Transfer`` of a request for robots.txt, which no other has."""
 _SLACK: Final = 4_096
@@ -28,7 +24,7 @@ _SLACK: Final = 4_096
 class Transfer:
     """One request for robots.txt, and its response while it is received.
 
-    The fetcher makes it and counts the bytes. ``RobotsTxtFetchMiddleware`` sets how it is sent.
+    The fetcher counts the bytes. ``RobotsTxtFetchMiddleware`` sets how the request is sent.
     """
 
     same_origin: bool
@@ -38,7 +34,7 @@ class Transfer:
     middlewares add are meant for pages, and are removed."""
     url: str = ""
     cookie: bytes | None = None
-    """The Cookie header with what the redirects of this fetch have set; None if they set none."""
+    """The Cookie header with what the redirects of this fetch have set."""
     after_service: bool = False
     """Whether a service or a middleware has redirected to this URL, which may be its own."""
     received: int = 0
@@ -49,13 +45,10 @@ class Transfer:
     without_credentials: bool = False
     """Whether credentials of the crawl were removed, because they are not meant for this origin."""
     proxy: str | None = None
-    """The proxy of the request, also if HttpProxyMiddleware has set it; None without a proxy."""
     rewritten: str | None = None
-    """The URL to which the request was sent if a middleware has changed it, for example to the URL
-    of an API; None if it wasn't changed."""
+    """The URL that was requested if a middleware has changed it, for example to that of an API."""
 
     def mark_as_sent(self, request: Request) -> None:
-        """Store that ``request`` goes to the downloader now, and by which proxy and URL."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None
@@ -63,8 +56,7 @@ class Transfer:
     def is_other_page(self, url: str) -> bool:
         """Return whether ``url`` is another page of the site whose file is requested.
 
-        A middleware has sent a request of its own then, with a copy of the meta. A URL of another
-        site may be that of a service through which the file is requested.
+        A middleware has sent a request of its own then, with a copy of the meta.
         """
         try:
             theirs, path = split_url(url)
@@ -91,7 +83,7 @@ class Answer:
 
     @property
     def is_indirect(self) -> bool:
-        """Whether the response came through a proxy or a service, which resolve host names."""
+        """Whether a proxy or a service has resolved the name of the host."""
         return self.transfer.proxy is not None or self.transfer.rewritten is not None
 
 
@@ -105,18 +97,6 @@ class Received(IgnoreRequest):
     def __init__(self, answer: Answer) -> None:
         super().__init__("robots.txt received")
         self.answer = answer
-
-
-class FetchError(Exception):
-    """Raised if a fetch has failed. The message is the cause, for the evidence and the log."""
-
-
-class InterferenceError(FetchError):
-    """Raised if another component of the crawl replaced or stopped the response."""
-
-
-class DownloadStoppedError(InterferenceError):
-    """Raised if a signal handler of the crawl stopped the response before it was complete."""
 
 
 def answer_of(response: Response, transfer: Transfer) -> Answer:

@@ -34,8 +34,7 @@ class Fault:
     @property
     def is_short_of_time(self):
         """Whether on a machine that is busy its time may be over before the site was asked."""
-        limits = {"REP_TIMEOUT", "DOWNLOAD_TIMEOUT", "download_timeout"}
-        return bool(limits & {*self.settings, *self.meta})
+        return bool({"REP_TIMEOUT", "DOWNLOAD_TIMEOUT"} & {*self.settings})
 
 
 @cache
@@ -236,8 +235,6 @@ def sizes():
         "hangs after the head": raw(f"{HEAD}Content-Length: 99\r\n\r\n", ["hold"]),
     }
     yield from faults(NONE, "F-10", slow, settings=SHORT_TIME)
-    name, limit = "hangs, download_timeout of the page", {"download_timeout": 0.5}
-    yield Fault(name, NONE, "F-10", [HANGS], meta=limit)
     limit = {"DOWNLOAD_TIMEOUT": 0.5}
     yield Fault("hangs, DOWNLOAD_TIMEOUT", NONE, "F-10", [HANGS], settings=limit)
 

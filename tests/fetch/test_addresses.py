@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from scrapy_rep.fetch.addresses import (
+from scrapy_rep.fetch.redirects import (
     is_private_address,
     is_private_host,
     resolves_to_private_address,

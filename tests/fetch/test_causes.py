@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.fetch.causes import short_cause
+from scrapy_rep.fetch.errors import short_cause
 
 
 @pytest.mark.parametrize(

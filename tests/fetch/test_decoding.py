@@ -5,7 +5,8 @@ import zlib
 
 import pytest
 
-from scrapy_rep.fetch.decoding import DecodingError, decode
+from scrapy_rep.fetch.decoding import decode
+from scrapy_rep.fetch.errors import DecodingError
 from tests.crawling.web import raw_deflate
 
 TEXT = b"User-agent: *\nDisallow: /private\n" * 100

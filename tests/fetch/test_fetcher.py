@@ -246,7 +246,9 @@ async def test_proxy_and_user_agent_of_the_page_are_carried_over(web):
 async def test_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
     """The only stand-in here: no test has a public name that leads to loopback."""
     monkeypatch.setattr("scrapy_rep.fetch.redirects.is_private_host", lambda host: False)
-    monkeypatch.setattr("scrapy_rep.fetch.redirects.is_private_address", lambda address: False)
+    monkeypatch.setattr(
+        "scrapy_rep.fetch.redirects.Chain.check_address", lambda chain, answer: None
+    )
     inside = web.site(robots(RULES))
     site = web.site(redirect(f"http://localhost:{inside.port}/robots.txt"))
     result = await crawl(site.url("/a"))

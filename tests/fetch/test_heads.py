@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.errors import DecodingError
 from scrapy_rep.fetch.is_from_origin import route_failure_in_answer
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.transfer import Transfer, answer_of

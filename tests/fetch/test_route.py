@@ -23,10 +23,10 @@ from twisted.web.http import PotentialDataLoss
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.cache.lookups import Lookups
-from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.errors import DecodingError, FetchError, InterferenceError
 from scrapy_rep.fetch.is_from_origin import route_failure_in_answer, route_failure_in_error
 from scrapy_rep.fetch.redirects import Chain
-from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
+from scrapy_rep.fetch.transfer import Answer, Transfer
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.record import Record
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl, stat
@@ -475,7 +475,7 @@ def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
     assert failure.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
 
 
-SEEN = FetchError | DecodingError
+SEEN = FetchError
 """What there is an answer of."""
 OF_NETWORK = [
     OSError(), ConnectionResetError(), TimeoutError(), asyncio.TimeoutError(), socket.gaierror(),

@@ -110,7 +110,8 @@ def urls(data):
 
 @target
 def answers(data):
-    from scrapy_rep.fetch.decoding import DecodingError, decode
+    from scrapy_rep.fetch.decoding import decode
+    from scrapy_rep.fetch.errors import DecodingError
     from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
     from scrapy_rep.protocol.html_pages import is_not_found_page, unwrap
 

@@ -442,19 +442,6 @@ async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(w
     assert [hasattr(end, "status") for end in result.ends] == [fetched]
 
 
-async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
-    site = web.site(HANGS)
-    ear = Ear("robotstxt_fetched")
-    await crawl(
-        Request(site.url("/1"), meta={"download_timeout": 0.5}),
-        settings={**DEFER, "REP_TIMEOUT": 10},
-        opened=ear.listen,
-        meanwhile=closing_when(lambda _: len(ear.heard) >= 2),
-    )
-    first, second = (what["record"].last.evidence.error for _, what in ear.heard[:2])
-    assert (first, second) == ("timed out after 0.5 s", "timed out after 1 s")
-
-
 @pytest.mark.parametrize("limit", ["soon", -1])
 @pytest.mark.parametrize("of_spider", [False, True])
 @pytest.mark.filterwarnings("ignore:.*download_timeout:scrapy.exceptions.ScrapyDeprecationWarning")

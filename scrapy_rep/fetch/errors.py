@@ -1,12 +1,27 @@
-"""Texts for the causes of failed fetches, from an exception and the exceptions that caused it."""
+"""The errors of fetches, and their causes in words."""
 
 import re
 from typing import Final
 
-from scrapy_rep.fetch.decoding import DecodingError
-from scrapy_rep.fetch.transfer import FetchError
 from scrapy_rep.protocol.outcome import DNS_ERROR
 from scrapy_rep.utils.open_files import causes_of
+
+
+class FetchError(Exception):
+    """Raised if a fetch has failed. The message is the cause, for the evidence and the log."""
+
+
+class DecodingError(FetchError):
+    """The headers name a coding that isn't supported, or that the body doesn't have (SPEC F-10)."""
+
+
+class InterferenceError(FetchError):
+    """Raised if another component of the crawl replaced or stopped the response."""
+
+
+class DownloadStoppedError(InterferenceError):
+    """Raised if a signal handler of the crawl stopped the response before it was complete."""
+
 
 _CREDENTIALS: Final = re.compile(r"\S+@")
 _MAX_TEXT: Final = 300
@@ -45,7 +60,7 @@ _NETWORK_MODULES: Final = {
 
 def cause_of(error: BaseException) -> str:
     """Return why a fetch failed with ``error``: printable ASCII of at most 300 characters."""
-    if isinstance(error, FetchError | DecodingError):
+    if isinstance(error, FetchError):
         return sanitised_message(str(error))
     chain = causes_of(error)
     # The innermost cause is the most specific: a TLS error, not the lost connection that followed.
@@ -61,10 +76,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def is_network_error(error: BaseException) -> bool:
-    """Return whether Scrapy's download handlers raise ``error`` if the site or the network fails.
-
-    The errors of their libraries count, which are not imported, because many are private.
-    """
+    """Return whether Scrapy's download handlers raise ``error`` when a site or network fails."""
     return isinstance(error, OSError) or any(
         kind.__name__ in _NETWORK_ERRORS or kind.__module__ in _NETWORK_MODULES
         for kind in type(error).__mro__
