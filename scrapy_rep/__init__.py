@@ -19,69 +19,51 @@ dry run the request is sent.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from scrapy_rep.addon import Addon
-    from scrapy_rep.cache.cache import Census
+    from scrapy_rep.addon import Addon as Addon
+    from scrapy_rep.cache.cache import Census as Census
     from scrapy_rep.downloadermiddlewares.outermost import (
-        RobotsTxtFetchMiddleware,
-        RobotsTxtResponseMiddleware,
+        RobotsTxtFetchMiddleware as RobotsTxtFetchMiddleware,
     )
-    from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed
-    from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-    from scrapy_rep.exceptions import (
-        CrawlClosingError,
-        RobotsTxtDisallowed,
-        RobotsUsageDisallowed,
-        SettingsError,
+    from scrapy_rep.downloadermiddlewares.outermost import (
+        RobotsTxtResponseMiddleware as RobotsTxtResponseMiddleware,
     )
-    from scrapy_rep.extensions.evidence import RobotsEvidence
-    from scrapy_rep.extensions.report.extension import RobotsReport
-    from scrapy_rep.robotparser import RobotParser
-    from scrapy_rep.robots import Robots, Wait
-    from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
+    from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed as abort_disallowed
+    from scrapy_rep.downloadermiddlewares.robotstxt import (
+        RobotsTxtMiddleware as RobotsTxtMiddleware,
+    )
+    from scrapy_rep.exceptions import CrawlClosingError as CrawlClosingError
+    from scrapy_rep.exceptions import RobotsTxtDisallowed as RobotsTxtDisallowed
+    from scrapy_rep.exceptions import RobotsUsageDisallowed as RobotsUsageDisallowed
+    from scrapy_rep.exceptions import SettingsError as SettingsError
+    from scrapy_rep.extensions.evidence import RobotsEvidence as RobotsEvidence
+    from scrapy_rep.extensions.report.extension import RobotsReport as RobotsReport
+    from scrapy_rep.robotparser import RobotParser as RobotParser
+    from scrapy_rep.robots import Robots as Robots
+    from scrapy_rep.robots import Wait as Wait
+    from scrapy_rep.scheduler.priority_queue import (
+        RobotsAwarePriorityQueue as RobotsAwarePriorityQueue,
+    )
     from scrapy_rep.scheduler.redis_queue import (
-        RobotsAwareRedisFifoQueue,
-        RobotsAwareRedisLifoQueue,
-        RobotsAwareRedisQueue,
+        RobotsAwareRedisFifoQueue as RobotsAwareRedisFifoQueue,
     )
-    from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
-    from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
-    from scrapy_rep.spiders import RobotsSitemapMixin, RobotsSitemapSpider
+    from scrapy_rep.scheduler.redis_queue import (
+        RobotsAwareRedisLifoQueue as RobotsAwareRedisLifoQueue,
+    )
+    from scrapy_rep.scheduler.redis_queue import RobotsAwareRedisQueue as RobotsAwareRedisQueue
+    from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware as RobotsTagsMiddleware
+    from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware as RobotsUsageMiddleware
+    from scrapy_rep.spiders import RobotsSitemapMixin as RobotsSitemapMixin
+    from scrapy_rep.spiders import RobotsSitemapSpider as RobotsSitemapSpider
 
     __version__: str
 
-__all__ = [
-    "Addon",
-    "Census",
-    "CrawlClosingError",
-    "RobotParser",
-    "Robots",
-    "RobotsAwarePriorityQueue",
-    "RobotsAwareRedisFifoQueue",
-    "RobotsAwareRedisLifoQueue",
-    "RobotsAwareRedisQueue",
-    "RobotsEvidence",
-    "RobotsReport",
-    "RobotsSitemapMixin",
-    "RobotsSitemapSpider",
-    "RobotsTagsMiddleware",
-    "RobotsTxtDisallowed",
-    "RobotsTxtFetchMiddleware",
-    "RobotsTxtMiddleware",
-    "RobotsTxtResponseMiddleware",
-    "RobotsUsageDisallowed",
-    "RobotsUsageMiddleware",
-    "SettingsError",
-    "Wait",
-    "__version__",
-    "abort_disallowed",
-]
-
+_OLDEST: Final = (2, 14)
 # These modules are imported when a name is first used (PEP 562), so that scrapy_rep.protocol can be
 # used without Scrapy.
-_HOMES = {
+_HOMES: Final = {
     "Addon": "scrapy_rep.addon",
     "Census": "scrapy_rep.cache.cache",
     "CrawlClosingError": "scrapy_rep.exceptions",
@@ -106,16 +88,26 @@ _HOMES = {
     "Wait": "scrapy_rep.robots",
     "abort_disallowed": "scrapy_rep.downloadermiddlewares.playwright",
 }
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings
+
+
+def check_scrapy() -> None:
+    """Raise ImportError if Scrapy, maybe installed later, is older than in pyproject.toml."""
+    import scrapy
+
+    if scrapy.version_info < _OLDEST:
+        raise ImportError(
+            f"scrapy-rep requires Scrapy {'.'.join(map(str, _OLDEST))} or newer, "
+            f"and this is Scrapy {scrapy.__version__}"
+        )
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("scrapy-rep")
     if name in _HOMES:
-        import_module("scrapy_rep.utils.scrapy_version").check_scrapy()
+        check_scrapy()
         return getattr(import_module(_HOMES[name]), name)
-    if name == "addon":  # ADDONS has scrapy_rep.addon by mistake; the module reports that
-        return import_module("scrapy_rep.addon")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

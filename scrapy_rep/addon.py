@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
@@ -16,7 +16,6 @@ from scrapy_rep.downloadermiddlewares.outermost import (
     RobotsTxtResponseMiddleware,
 )
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.report.extension import RobotsReport
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
@@ -34,14 +33,11 @@ logger: Final = LimitedLogger(__name__)
 _ORDER: Final = 100
 """The order of Scrapy's built-in RobotsTxtMiddleware."""
 _FETCH_ORDER: Final = 1_000_000
-"""Order of RobotsTxtFetchMiddleware, the last middleware before the downloader: no other middleware
-may change a request after it."""
+"""Order of RobotsTxtFetchMiddleware, the last middleware before the downloader."""
 _RESPONSE_ORDER: Final = -_FETCH_ORDER
-"""Order of RobotsTxtResponseMiddleware, the last that gets a response before the engine: no other
-middleware may change a response after it."""
+"""Order of RobotsTxtResponseMiddleware, the last that gets a response before the engine."""
 _TAGS_ORDER: Final = 10
-"""Order of the spider middlewares, near the engine: they get only requests and items that all other
-spider middlewares have passed on."""
+"""Order of the spider middlewares, near the engine: they get what all others have passed on."""
 
 
 class Addon:
@@ -58,15 +54,14 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Enable all components in place of Scrapy's built-in middleware, and ROBOTSTXT_OBEY.
 
-        The queue is not enabled if CONCURRENT_REQUESTS_PER_IP is set. Settings of the user are
-        kept. Raises SettingsError if robots.txt is obeyed and a setting has an invalid value, or if
-        the requests in JOBDIR can't be used.
+        Settings of the user are kept. Raises SettingsError if robots.txt is obeyed and a setting
+        has an invalid value, or if the requests in JOBDIR can't be used.
         """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
         order: float = _ORDER
         for component in list(components):
-            if _load_component(component, components[component]) is BuiltInMiddleware:
+            if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
         # The built-in is named by its path, as in the _BASE dict. Scrapy before 2.15 does not
@@ -105,36 +100,13 @@ class Addon:
             RequestTable.open_early(self._crawler)
 
 
-def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it
-    """Raise SettingsError. Scrapy calls this if ADDONS has the module instead of the class."""
-    raise SettingsError("ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'")
-
-
 def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
     """Add a component, unless the user has enabled or disabled it, or enabled a subclass of it."""
-    components = settings.getdict(name)
-    is_set = any(
-        _load_component(component, theirs) is cls for component, theirs in components.items()
-    )
-    if not is_set and not _is_enabled(settings, name, cls):
-        components[cls] = order
-        settings.set(name, components, settings.getpriority(name) or 0)
+    if not _is_enabled(settings, name, cls):
+        settings.setdefault_in_component_priority_dict(name, cls, order)  # type: ignore[arg-type] # may be a float
 
 
 def _is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
     components = settings.getdict(name).items()
     enabled = [load_object(each) for each, order in components if order is not None]
     return any(isinstance(found, type) and issubclass(found, cls) for found in enabled)
-
-
-def _load_component(component: Any, order: float | None) -> Any:
-    """Return the object of a component; None if it is disabled and can't be imported.
-
-    Scrapy 2.14 doesn't import components that are disabled.
-    """
-    try:
-        return load_object(component)
-    except (ImportError, NameError):
-        if order is None:
-            return None
-        raise

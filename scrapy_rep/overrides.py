@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from functools import cached_property
@@ -19,8 +20,8 @@ from scrapy_rep.protocol.product_tokens import Tokens, tokens_of_setting
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
-_NEEDS: Final = {"file": "path", "agent": "agent"}
-"""The additional key that a policy requires, by policy."""
+_NEEDS: Final = {"file": ["path"], "agent": ["agent"]}
+"""The additional keys that a policy requires."""
 _KEYS: Final = ("host", "policy", "reason", "until")
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
 DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
@@ -46,21 +47,14 @@ class Override:
 
     @cached_property
     def file(self) -> Path | None:
-        """The absolute path of the file with the rules; None if ``policy`` is not ``file``.
-
-        A relative ``path`` is relative to the project, without one to the current directory.
-        """
-        # Without a project, closest_scrapy_cfg returns "". The parent of this path is the current
-        # directory.
+        """The absolute path of the file with the rules; None if ``policy`` is not ``file``."""
+        # Without a project this is "", whose parent is the current directory.
         project = Path(closest_scrapy_cfg()).parent
         return None if self.path is None else (project / self.path).absolute()
 
     @cached_property
     def body(self) -> bytes:
-        """The content of the file with the rules. It is read when ``Overrides`` is created.
-
-        Raises OSError if the file can't be read.
-        """
+        """The content of the file, read when ``Overrides`` is created. Raises OSError."""
         return b"" if self.file is None else self.file.read_bytes()
 
     @property
@@ -71,28 +65,20 @@ class Override:
         return datetime.fromtimestamp(self.until, timezone.utc).isoformat(sep=" ")
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return ``host``, ``policy``, ``reason`` and ``until`` as values for JSON."""
-        return {
-            "host": self.host,
-            "policy": self.policy,
-            "reason": self.reason,
-            "until": self.until_text,
-        }
+        """Return the entry as values for JSON."""
+        names = "host", "policy", "reason"
+        return {**{name: getattr(self, name) for name in names}, "until": self.until_text}
 
 
 class Overrides:
     """All entries of REP_OVERRIDES: the most specific one of a host applies, until it expires."""
 
     def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
-        """Read the files of entries that have not expired.
-
-        ``clock`` returns the seconds since the epoch. Raises SettingsError if a file can't be read.
-        """
+        """Read the files of entries that have not expired. Raises SettingsError."""
         self._clock = clock
         self._by_host: dict[str, Override] = {}
         self._files: dict[Path, RobotsTxt] = {}
         self.expired: list[Override] = []
-        """Entries that have expired, and don't apply any more."""
         for entry in entries:
             if entry.until is not None and entry.until <= clock():
                 self.expired.append(entry)
@@ -112,8 +98,8 @@ class Overrides:
     def of_host(self, host: str) -> Override | None:
         """Return the entry that applies to ``host``, or None.
 
-        An entry with the policy ``disallow`` applies to the host with and without a dot at the end
-        of its name. Other policies may allow more than robots.txt: they apply to the exact name.
+        One with ``disallow`` applies with and without a dot at the end of the name. Other policies
+        may allow more than robots.txt, so they apply to the exact name.
         """
         entry = next(self._entries_of(host), None)
         if entry is None and host.endswith("."):
@@ -122,7 +108,7 @@ class Overrides:
         return entry
 
     def _entries_of(self, host: str) -> Iterator[Override]:
-        """Yield the entries for ``host``, the most specific first. Expired entries are removed."""
+        """Yield the entries for ``host``, the most specific first; remove expired ones."""
         labels = host.split(".")
         for name in (host, *("." + ".".join(labels[at:]) for at in range(len(labels)))):
             entry = self._by_host.get(name)
@@ -135,11 +121,7 @@ class Overrides:
             self.expired.append(entry)
 
     def verdict(self, entry: Override, target: str, tokens: Tokens) -> Verdict | None:
-        """Return the verdict of ``entry`` on ``target``, a path with its query.
-
-        robots.txt itself is allowed. Otherwise return None if the policy is ``agent``: robots.txt
-        decides, with the product tokens of ``entry``.
-        """
+        """Return the verdict of ``entry`` on ``target``; None if robots.txt decides (``agent``)."""
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.file is not None:
@@ -155,42 +137,31 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
     hint, or empty. Raises ValueError if an entry is not valid, with the entry and the error.
     """
     if isinstance(value, str | PathLike):
-        value = _parse_json(str(value))
+        try:
+            value = json.loads(str(value).strip() or "[]")
+        except ValueError as error:
+            raise TypeError(str(error)) from None
     if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):
         return value
     if not isinstance(value, list | tuple):
         raise TypeError
-    entries: list[Override] = []
-    for number, entry in enumerate(value, 1):
+    entries: dict[str, Override] = {}
+    for number, each in enumerate(value, 1):
         try:
-            entries.append(_parse_entry(entry))
+            entry = _parse_entry(each, entries)
         except ValueError as error:
-            raise ValueError(f"entry {number}, {entry!r}: {error}") from None
-        if entries[-1].host in {other.host for other in entries[:-1]}:
-            raise ValueError(f"entry {number}, {entry!r}: there is one for this host already")
-    return tuple(entries)
+            raise ValueError(f"entry {number}, {each!r}: {error}") from None
+        entries[entry.host] = entry
+    return tuple(entries.values())
 
 
-def _parse_json(text: str) -> Any:
-    """Return the value of ``text``, [] if that is empty. Raises TypeError, perhaps with a hint."""
-    try:
-        return json.loads(text) if text.strip() else []
-    except ValueError as error:
-        if text.lstrip().startswith(("[", "{")):
-            raise TypeError(str(error)) from None
-        looks_like_path = text.endswith(".json") or "/" in text or "\\" in text
-        hint = ["it takes what is in a file, not its path"] if looks_like_path else []
-        raise TypeError(*hint) from None
-
-
-def _parse_entry(entry: Any) -> Override:
+def _parse_entry(entry: Any, others: Collection[str]) -> Override:
     if not isinstance(entry, dict):
         raise ValueError("it must be a dict")  # noqa: TRY004 - the error of all invalid entries
     policy = entry.get("policy")
     if policy not in POLICIES:
         raise ValueError(f"'policy' must be one of {', '.join(POLICIES)}")
-    needed = _NEEDS.get(policy)
-    taken = (*_KEYS, needed) if needed else _KEYS
+    taken = [*_KEYS, *_NEEDS.get(policy, ())]
     unknown = [key for key in entry if key not in taken]
     if unknown:
         raise ValueError(
@@ -199,46 +170,35 @@ def _parse_entry(entry: Any) -> Override:
     reason = entry.get("reason")
     if not isinstance(reason, str) or not reason.strip():
         raise ValueError("'reason' is required")
-    path = _parse_path(entry.get("path")) if policy == "file" else None
+    path = entry.get("path")
+    if policy == "file" and (not isinstance(path, str | Path) or not str(path)):
+        raise ValueError("'path' must name the file with the rules")
     tokens = _parse_tokens(entry.get("agent")) if policy == "agent" else ()
     host = _parse_host(entry.get("host"))
     if policy == "disallow":
         host = host.rstrip(".")
-    return Override(host, policy, reason.strip(), _parse_until(entry.get("until")), path, tokens)
+    if host in others:
+        raise ValueError("there is one for this host already")
+    until = _parse_until(entry.get("until"))
+    return Override(host, policy, reason.strip(), until, path and str(path), tokens)
 
 
 def _parse_host(value: Any) -> str:
-    """Return the host in the form of ``Origin.host``, with the dot before it that ``value`` has.
-
-    Raises ValueError for ``*``, a scheme, a port or a path.
-    """
+    """Return the host in the form of ``Origin.host``, with the dot before it that ``value`` has."""
     if isinstance(value, str) and "*" in value:
         raise ValueError("'host' takes no '*': '.example.com' is that host and all its subdomains")
     if isinstance(value, str):
         dot = "." if value.startswith(".") else ""
         name = value.removeprefix(".")
         brackets = "[{}]" if ":" in name and not name.startswith("[") else "{}"
-        try:
+        with suppress(ValueError):
             origin = origin_of(f"http://{brackets.format(name)}/")
-        except ValueError:
-            pass
-        else:
             if name and not set(name) & set("/@") and origin.port == DEFAULT_PORTS["http"]:
                 return f"{dot}{origin.host}"
     raise ValueError("'host' must be a host name, or '.' and a domain, without scheme and port")
 
 
-def _parse_path(value: Any) -> str:
-    if not isinstance(value, str | Path) or not str(value):
-        raise ValueError("'path' must name the file with the rules")
-    return str(value)
-
-
 def _parse_tokens(value: Any) -> tuple[str, ...]:
-    """Return the product tokens; a whole User-Agent, or a text with blanks, may have several.
-
-    Raises ValueError if there are none.
-    """
     values = [value] if isinstance(value, str) else value
     if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
         tokens = tokens_of_setting(values)
@@ -250,22 +210,18 @@ def _parse_tokens(value: Any) -> tuple[str, ...]:
 def _parse_until(value: Any) -> float | None:
     if value is None:
         return None
-    try:
-        if isinstance(value, str) and len(value) == len("2026-12-31"):
-            value = date.fromisoformat(value)
-        elif isinstance(value, str):
+    with suppress(ValueError, OverflowError, TypeError):
+        if not isinstance(value, date):
+            kind = date if len(value) == len("2026-12-31") else datetime
             # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
-            value = datetime.fromisoformat(re.sub(r"Z\Z", "+00:00", value))
-        if isinstance(value, date) and not isinstance(value, datetime):
-            # There is no day after date.max.
+            value = kind.fromisoformat(re.sub(r"Z\Z", "+00:00", value))
+        if not isinstance(value, datetime):
+            # The day counts until its end, but there is no day after date.max.
             end = min(value, date.max - timedelta(days=1)) + timedelta(days=1)
             value = datetime.combine(end, time(), timezone.utc)
-        if isinstance(value, datetime):
-            if value.tzinfo is None:
-                value = value.replace(tzinfo=timezone.utc)
-            until: float = value.timestamp()
-            datetime.fromtimestamp(until, timezone.utc)  # raises if the year in UTC is not valid
-            return until
-    except (ValueError, OverflowError):
-        pass
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=timezone.utc)
+        until: float = value.timestamp()
+        datetime.fromtimestamp(until, timezone.utc)  # raises if the year in UTC is not valid
+        return until
     raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
+from os import fspath
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
@@ -27,7 +28,6 @@ from scrapy_rep.utils.setting_readers import (
     integer,
     number,
     one_of,
-    read_path,
     several_of,
 )
 
@@ -54,14 +54,12 @@ def _store(value: Any) -> str:
     return value
 
 
-def _store_without_secrets(value: Any) -> Any:
-    return without_secrets(value) if isinstance(value, str) else value
-
-
 def _path(*endings: str) -> Reader:
     def read(value: Any) -> str | None:
-        place = read_path(value)
-        if place is not None and ("://" in place or not place.endswith(endings)):
+        if value is None or value == "":
+            return None
+        place = str(fspath(value))
+        if "\0" in place or "://" in place or not place.endswith(endings):
             raise ValueError
         return place
 
@@ -103,22 +101,6 @@ def _setting(
 INTERACTIVE: Final = "_REP_INTERACTIVE"
 """A private setting of Scrapy's commands whose user waits for the result: requests to unreachable
 origins are not deferred, and dropped requests are written to standard error."""
-_GONE: Final = {
-    "REP_CRAWL_DELAY_MIN": "DOWNLOAD_DELAY is a delay for all sites",
-    "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
-    "REP_MAX_SIZE": "the first 500 KiB of each robots.txt are read",
-    "REP_SOFT_404": "a server error whose page says 'not found' counts as a 404",
-    "REP_STORE_MAX_AGE": "REP_STORE takes it, as in sqlite:///robots.sqlite?max_age=SECONDS",
-    "REP_STORE_MAX_BYTES": "REP_STORE takes it, as in sqlite:///robots.sqlite?max_bytes=BYTES",
-    "REP_STORE_PREFIX": "REP_STORE takes it, as in redis://HOST?prefix=PREFIX",
-    "REP_STORE_TIMEOUT": "REP_STORE takes it, as in sqlite:///robots.sqlite?timeout=SECONDS",
-    "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
-    "REP_UNREACHABLE_ACTION": "REP_DEFER_TIMEOUT = 0 drops requests at once",
-    "REP_USAGE_SOURCES": "all usage preferences are read that the docs list",
-    "REP_USAGE_UNKNOWN": 'pages about which a site says nothing have "unknown" in '
-    'meta["robotstxt"]["usage"]["results"]',
-}
-"""Settings that existed before, and what takes their place."""
 _RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max"))
 """The options of which the first must not be above the second."""
 _from_0: Final = number("seconds", low=0)
@@ -131,14 +113,19 @@ _fetches: Final = _count._replace(
 
 @dataclass(frozen=True)
 class Options:
-    """The values of all settings of scrapy-rep, which are valid; ``of`` returns those of a crawl.
+    """The values of all settings of scrapy-rep, which are valid.
 
-    The ``metadata`` of a field contains the name of the setting, a function that checks and
-    converts its value, a description of valid values, and a function that removes credentials.
+    The ``metadata`` of a field has the name of the setting, a function that checks and converts its
+    value, a description of valid values, and a function that removes credentials.
     """
 
     tokens: tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, _tokens)
-    store: str = _setting("REP_STORE", "sqlite:///robots.sqlite", _store, _store_without_secrets)
+    store: str = _setting(
+        "REP_STORE",
+        "sqlite:///robots.sqlite",
+        _store,
+        lambda uri: without_secrets(uri) if isinstance(uri, str) else uri,
+    )
     memory_max_bytes: int = _setting("REP_MEMORY_MAX_BYTES", 64 * 1024**2, integer("bytes", 1))
     cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _from_0)
     cache_ttl_min: float = _setting("REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _from_0)
@@ -173,16 +160,11 @@ class Options:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
-        """Return the options in ``settings``.
+        """Return the options in ``settings``. Raises SettingsError for a value that is not valid.
 
         If a minimum is above a maximum, and only one of them is set, the default of the other gives
-        way: it is replaced by the value that is set. Raises SettingsError if a setting is not
-        valid, or if such a minimum and maximum are both set, with name, value and a description of
-        valid values.
+        way: it is replaced by the value that is set.
         """
-        for name, instead in _GONE.items():
-            if settings.get(name) is not None:
-                raise SettingsError(f"{name} is not a setting any more: {instead}")
         values: dict[str, Any] = {}
         given = set()
         for option in fields(cls):

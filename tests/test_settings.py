@@ -18,7 +18,7 @@ from scrapy_rep import (
     RobotsTxtResponseMiddleware,
     SettingsError,
 )
-from scrapy_rep.settings import _GONE, Options, unknown_settings
+from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.uri import make_store
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
@@ -174,15 +174,6 @@ def test_a_setting_that_is_unknown_is_told_with_what_may_be_meant(name, meant):
     assert unknown_settings(settings) == [told]
 
 
-@pytest.mark.parametrize("name", _GONE)
-def test_a_setting_that_is_gone_is_told_with_what_takes_its_place(name):
-    with pytest.raises(SettingsError) as caught:
-        Addon().update_settings(Settings({name: False}))
-    assert str(caught.value) == f"{name} is not a setting any more: {_GONE[name]}"
-    named = set(re.findall(r"\b(?:REP|ROBOTSTXT)_[A-Z_]+", _GONE[name]))
-    assert named <= Options().as_dict().keys()
-
-
 PAIRS = [("REP_CACHE_TTL_MIN", "REP_CACHE_TTL_MAX"), ("REP_RETRY_DELAY", "REP_RETRY_DELAY_MAX")]
 
 
@@ -303,24 +294,6 @@ def test_a_middleware_that_is_switched_off_is_told(components, warned, caplog):
         "robots.txt is not obeyed, because DOWNLOADER_MIDDLEWARES disables RobotsTxtMiddleware"
     )
     assert (message in caplog.messages) == warned
-
-
-def test_a_component_that_is_gone_may_be_switched_off():
-    # Scrapy 2.14 takes this, newer versions do not.
-    for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
-        for path in ("scrapy.contrib.Gone", "scrapy.exceptions.Gone"):
-            Addon().update_settings(Settings({name: {path: None}}))
-    with pytest.raises(ImportError):
-        Addon().update_settings(Settings({"EXTENSIONS": {"scrapy.contrib.Gone": 1}}))
-
-
-async def test_the_module_of_the_addon_in_its_place_is_refused(monkeypatch):
-    for imported in (True, False):
-        if not imported:
-            monkeypatch.delattr(scrapy_rep, "addon")
-        with pytest.raises(SettingsError) as caught:
-            await crawl(settings={"ADDONS": {"scrapy_rep.addon": 500}})
-        assert str(caught.value) == "ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'"
 
 
 async def middlewares(settings):

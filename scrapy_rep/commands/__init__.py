@@ -6,7 +6,7 @@ robots.txt of a site runs a crawl, with the spider in ``spider.py``.
 
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.utils.scrapy_version import check_scrapy
+from scrapy_rep import check_scrapy
 
 # Scrapy imports this package before it runs any command: with an older version of Scrapy, all
 # commands end with this message.

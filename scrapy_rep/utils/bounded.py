@@ -15,8 +15,7 @@ MAX_ENTRIES: Final = 10_000
 class BoundedCache(Generic[K, V]):
     """A mapping with at most ``max_entries`` values, whose total size is at most ``max_bytes``.
 
-    The size of a value is given to ``put``. Above a limit ``put`` evicts the least recently used
-    values. The newest value always stays, even if it is larger than ``max_bytes``.
+    The newest value always stays, even if it is larger than ``max_bytes``.
     """
 
     def __init__(self, *, max_entries: float = math.inf, max_bytes: float = math.inf) -> None:
@@ -86,8 +85,7 @@ class Once:
 class ExpiringDict(dict[K, V]):
     """A dict from which ``put`` removes the values that are over.
 
-    They are searched for when a key is added to ``many`` keys or more. If most values are not over,
-    the next search comes only when there are twice as many keys.
+    It does so when a key is added to ``many`` keys, and to twice as many as after the last time.
     """
 
     def __init__(self, many: int, is_over: Callable[[V], bool]) -> None:
@@ -96,11 +94,7 @@ class ExpiringDict(dict[K, V]):
         self._is_over = is_over
 
     def put(self, key: K, value: V) -> V:
-        """Set and return the value of ``key``.
-
-        If it is new, and there are ``many`` keys, and twice as many as after the last time, what is
-        over is removed first.
-        """
+        """Set and return the value of ``key``."""
         if key not in self and len(self) >= self._search_at:
             for over in [name for name, each in self.items() if self._is_over(each)]:
                 del self[over]

@@ -9,11 +9,8 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 MAX_TRANSFER: Final = 16_777_216
-"""``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.
-
-It is larger than the size limit of robots.txt (500 KiB), because a file above that limit is cut,
-but one above ``download_maxsize`` is an error. It is small enough that REP_CONCURRENT_FETCHES
-responses of this size fit into memory."""
+"""``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download: a file above
+500 KiB is cut, but one above ``download_maxsize`` is an error."""
 _HANDLERS: Final = "scrapy.core.downloader.handlers."
 _STOPPABLE: Final = {_HANDLERS + name for name in ("http11", "_httpx", "_base_streaming")}
 if scrapy.version_info >= (2, 18):

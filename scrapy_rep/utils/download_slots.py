@@ -1,7 +1,4 @@
-"""All uses of Scrapy's download slots: their names, delays and limits.
-
-Their attributes are private, and another version of Scrapy may lack some of them.
-"""
+"""All uses of Scrapy's download slots; their attributes are private, and some may be missing."""
 
 import math
 import warnings
@@ -28,7 +25,7 @@ _NEEDED_OF_SLOT: Final = ("active", "close", "concurrency", "delay")
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:
-    """Return a sentence about a needed attribute that is missing; None if none is missing."""
+    """Return a sentence about a needed attribute that is missing, or None."""
     # The class of slots is checked first: if Scrapy deprecates slots, reading them from the
     # downloader causes a warning.
     if (name := _missing_slot_attribute()) is not None:
@@ -42,7 +39,6 @@ def describe_missing_attribute(crawler: Crawler) -> str | None:
 
 @cache
 def _missing_slot_attribute() -> str | None:
-    """Return what Scrapy's slots lack, or their class if it can't be used; else None."""
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
         # In older versions of Scrapy only objects have the attributes, not the class.
@@ -82,8 +78,7 @@ def concurrency_of_slot(crawler: Crawler, name: str) -> float:
 def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
     """Set the delay of the download slot ``name`` to 0 in the ``with`` block, then remove the slot.
 
-    With a delay, the first request of the slot might wait: a new slot counts its delay from the
-    start of the machine (0 of the monotonic clock), which may be less than the delay ago.
+    A new slot counts its delay from 0 of the monotonic clock, when the machine was started.
     """
     if describe_missing_attribute(crawler):
         yield
@@ -100,13 +95,7 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
             slot.close()
 
 
-def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) -> float:
-    """Return the delay of the download slot ``name`` in seconds, according to Scrapy's settings.
-
-    It is the delay in DOWNLOAD_SLOTS, else ``seconds``; if ``seconds`` is None, DOWNLOAD_DELAY.
-    AutoThrottle may set another delay, which is not included.
-    """
-    if seconds is None:
-        seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")
+def configured_delay(crawler: Crawler, name: str) -> float:
+    """Return the delay of a slot in seconds: that in DOWNLOAD_SLOTS, else DOWNLOAD_DELAY."""
     own = crawler.settings.getdict("DOWNLOAD_SLOTS").get(name, {})
-    return float(own.get("delay", seconds))
+    return float(own.get("delay", crawler.settings.getfloat("DOWNLOAD_DELAY")))

@@ -16,10 +16,7 @@ def lacks_resources(error: BaseException) -> bool:
 
 
 def lacks_files(error: BaseException) -> bool:
-    """Return whether ``error`` is that this process couldn't open a file, for a connection or DNS.
-
-    Nothing was sent then.
-    """
+    """Return whether no file could be opened for a connection or DNS: nothing was sent."""
     if _numbers_in(error) & _NO_FILE:
         return True
     # A resolver that can't open a file finds no host, and its error has no number.
@@ -33,20 +30,16 @@ def lacks_files(error: BaseException) -> bool:
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
-    """Return ``error`` and its causes, the innermost last.
-
-    Exceptions of Twisted have causes in ``reasons``, of which the last one is followed.
-    """
+    """Return ``error`` and its causes, the innermost last."""
     causes: list[BaseException] = []
     cause: object = error
     while isinstance(cause, BaseException) and len(causes) <= _MAX_DEPTH:
         causes.append(cause)
-        reasons = getattr(cause, "reasons", None)
+        reasons = getattr(cause, "reasons", None)  # of Twisted
         cause = getattr(reasons[-1], "value", reasons[-1]) if reasons else cause.__cause__
     return causes
 
 
 def _numbers_in(error: BaseException) -> set[Any]:
-    """Return the error numbers of ``error`` and its causes. Twisted has them in ``osError``."""
-    names = "errno", "osError"
+    names = "errno", "osError"  # the second is Twisted's
     return {getattr(each, name, None) for each in causes_of(error) for name in names}

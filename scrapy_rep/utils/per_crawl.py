@@ -1,7 +1,4 @@
-"""The parts of a crawl: objects of which each crawl has at most one of a class.
-
-A part is stored in the crawler, and found by its class.
-"""
+"""The parts of a crawl: objects, of which each crawl has at most one of a class."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast

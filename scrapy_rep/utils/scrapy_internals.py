@@ -1,8 +1,8 @@
-"""All uses of private attributes of Scrapy's engine and requests.
+"""All uses of private attributes of Scrapy's engine and requests; of slots, in ``download_slots``.
 
-Private attributes of download slots are used in ``download_slots``. Another version of Scrapy may
-lack some attributes: RobotsAwarePriorityQueue is used only if ``describe_missing_attribute`` finds
-none. ``has_only_downloads_with`` needs them. All other functions of this module work without them.
+Another version of Scrapy may lack some: RobotsAwarePriorityQueue is used only if
+``describe_missing_attribute`` finds none. ``has_only_downloads_with`` needs them. All other
+functions of this module work without them.
 """
 
 import math
@@ -58,7 +58,7 @@ def describe_missing_attribute(crawler: Crawler) -> str | None:
 
 
 def downloader_of(crawler: Crawler) -> Any:
-    """Return Scrapy's downloader; None if the crawl has none."""
+    """Return Scrapy's downloader, or None."""
     return getattr(crawler.engine, "downloader", None)
 
 
@@ -97,7 +97,7 @@ def has_only_downloads_with(crawler: Crawler, key: str) -> bool:
 
 @contextmanager
 def raised_concurrency(crawler: Crawler) -> Iterator[None]:
-    """Increase CONCURRENT_REQUESTS by one in the ``with`` block, for one additional request.
+    """Increase CONCURRENT_REQUESTS by one in the ``with`` block.
 
     The downloader counts requests for robots.txt, and those that wait, too: these must not reduce
     the number of other pages. A limit of 0 or less (none, in Scrapy 2.19) is not changed.
@@ -121,8 +121,7 @@ def wrap_downloads(
 ) -> bool:
     """Call ``wrapper`` in place of the download handlers; return whether that is possible.
 
-    Its arguments are the request, and the function with which Scrapy would have downloaded it. No
-    middleware and no download slot comes after it, so it knows when a request is sent.
+    It gets the request, and Scrapy's function. No middleware and no download slot comes after it.
     """
     handlers: Any = getattr(downloader_of(crawler), "handlers", None)
     download = getattr(handlers, "download_request_async", None)
@@ -138,11 +137,10 @@ def wrap_downloads(
 async def _download_with_files(
     crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
 ) -> Response:
-    """Return the response of ``download``. It is called again if there was no file left for it.
+    """Return the response of ``download``, which is called again if there was no file left for it.
 
     Scrapy keeps idle connections to each site for minutes. With many sites they use up the files
-    that the process may open. Then they are closed before the next call, which comes at once. If
-    all files are in use, the calls after that come later.
+    that the process may open. So they are closed before the next call, which comes at once.
     """
     for pause in _PAUSES:
         try:
@@ -156,10 +154,7 @@ async def _download_with_files(
 
 
 async def _close_idle_connections(crawler: Crawler) -> None:
-    """Close the connections that download handlers keep, and that no request uses.
-
-    Scrapy's handlers for httpx and HTTP/2 keep few: CONCURRENT_REQUESTS, or one for each site.
-    """
+    # Scrapy's handlers for httpx and HTTP/2 keep few: CONCURRENT_REQUESTS, or one for each site.
     engine: Any = crawler.engine
     handlers = getattr(engine.downloader.handlers, "_handlers", {})
     for handler in list(handlers.values()):
@@ -175,8 +170,8 @@ async def _close_idle_connections(crawler: Crawler) -> None:
 def remove_connection_limits(crawler: Crawler) -> None:
     """Remove the connection limits of Scrapy's aiohttp and httpx download handlers.
 
-    They open at most CONCURRENT_REQUESTS, and requests for robots.txt of sites that hang would
-    occupy all of them. The downloader still limits the number of pages.
+    Requests for robots.txt of sites that hang would use up all of the CONCURRENT_REQUESTS
+    connections. The downloader still limits the number of pages.
     """
     engine: Any = crawler.engine
     with suppress(AttributeError):  # another version of Scrapy, or another downloader

@@ -1,12 +1,8 @@
-"""Readers of settings, which check a value and convert it.
-
-The value may be a string, as from the command line.
-"""
+"""Readers of settings check and convert a value, which may be text, as from the command line."""
 
 import math
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from os import PathLike, fspath
 from typing import Any, Final, NamedTuple
 
 
@@ -15,13 +11,13 @@ class NotTakenError(ValueError):
 
 
 class Reader(NamedTuple):
-    """A function that reads a value, and a description of the values that it accepts."""
+    """A function that reads a value, and a description of the values that it accepts.
+
+    It raises ValueError, TypeError or OverflowError, or NotTakenError with another description.
+    """
 
     takes: str
-    """Which values are valid, for messages."""
     read: Callable[[Any], Any]
-    """Returns the converted value. If the value is not valid, it raises ValueError, TypeError or
-    OverflowError, or NotTakenError with a message in place of ``takes``."""
 
 
 def number(unit: str, *, low: float, above: bool = False, high: float = math.inf) -> Reader:
@@ -108,14 +104,3 @@ def closest(value: Any, choices: Sequence[str], cutoff: float = 0.6) -> str | No
 def _refusal(takes: str, value: Any, choices: Sequence[str]) -> NotTakenError:
     meant = closest(value, choices)
     return NotTakenError(takes if meant is None else f"{takes}; did you mean {meant!r}?")
-
-
-def read_path(value: Any) -> str | None:
-    """Return the path ``value`` as a string; None for None or ``""``. Raises as ``Reader.read``."""
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str | PathLike):
-        raise TypeError
-    if "\0" in (found := str(fspath(value))):
-        raise ValueError
-    return found

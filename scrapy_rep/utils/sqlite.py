@@ -80,9 +80,8 @@ def open_file(
     newest ones may be lost, but the file is not damaged.
 
     ``timeout`` is in seconds, for other processes that have locked the file. If ``exclusive``, no
-    other process can use the file until the connection is closed. ``prepare`` is called each time,
-    in the transaction that makes a missing schema: if it fails, the file is not changed. Raises
-    FileError if the file can't be used.
+    other process can use the file until the connection is closed. ``prepare`` is called in the
+    transaction that makes a missing schema. Raises FileError if the file can't be used.
     """
     with file_errors():
         connection = sqlite3.connect(
@@ -118,10 +117,7 @@ def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the ``with`` block in a transaction; roll back after an error.
-
-    It begins when no other process writes.
-    """
+    """Run the ``with`` block in a transaction; roll back after an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -159,10 +155,7 @@ def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:
 
 
 def _enable_wal(connection: sqlite3.Connection, timeout: float) -> None:
-    """Use a write-ahead log of limited size, without a flush to the disk after each commit.
-
-    Raises sqlite3.OperationalError if the file is still locked after ``timeout`` seconds.
-    """
+    """Use a write-ahead log of limited size, without a flush to the disk after each commit."""
     end = monotonic() + timeout
     while True:  # SQLite's own timeout doesn't cover this statement
         try:

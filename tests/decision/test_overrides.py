@@ -196,20 +196,14 @@ def test_a_wrong_override_is_refused_with_its_entry(entries, says):
 
 
 TAKES = "it must be a list of dicts, each with a host, a policy and a reason, or the same as JSON"
-NO_PATH = "; it takes what is in a file, not its path"
 
 
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        ("overrides.json", NO_PATH),
-        ("./conf/overrides", NO_PATH),
-        (Path("overrides.json"), NO_PATH),
-        ("a.example", ""),
+        (Path("overrides.json"), "; Expecting value"),
         ("[{'host': 'a.example'}]", "; Expecting property name"),
-        ("{", "; Expecting property name"),
         ('{"host": "a.example"}', ""),
-        ("5", ""),
         (5, ""),
         ({"host": "a.example"}, ""),
     ],
