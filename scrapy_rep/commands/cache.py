@@ -18,7 +18,7 @@ from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured,
 from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.settings import Options, unknown_settings
+from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.uri import display_name, is_persistent, make_store, path_of
 from scrapy_rep.utils.text import counted, printable
@@ -37,9 +37,9 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     if len(arguments) != (1 if name in _OF_ORIGIN else 0):
         takes = "one origin" if name in _OF_ORIGIN else "no arguments"
         raise usage_error(f"cache {name} takes {takes}")
-    if name == "drop" and unknown_settings(runner.settings):
-        raise usage_error(f"cache {name} takes no unknown settings: nothing was changed")
-    origins = [_origin_of(text) for text in arguments]
+    for text in arguments:
+        check_url(text)
+    origins = [origin_of(text) for text in arguments]
     if not is_persistent(options.store):
         raise usage_error(
             "REP_STORE is memory://, and nothing of that outlives a process"
@@ -75,7 +75,6 @@ class _Actions:
         return display_name(self._options.store)
 
     def list_all(self) -> int:
-        """Print a line for each record, also if it can't be read, and the number of origins."""
         count = 0
         for key, record in self._records():
             count += 1
@@ -86,7 +85,6 @@ class _Actions:
         return EXIT_OK
 
     def show(self, origin: Origin) -> int:
-        """Print the record of ``origin`` and its last good text; EXIT_NO without a readable one."""
         record = self._read([str(origin)])[0]
         if record is None:
             return self._print_missing(f"readable record of {origin}")
@@ -103,7 +101,6 @@ class _Actions:
         return EXIT_OK
 
     def drop(self, origin: Origin) -> int:
-        """Remove the record of ``origin``; EXIT_NO if there is none."""
         if not self._store.delete(str(origin)):
             return self._print_missing(f"record of {origin}")
         self._print(f"dropped: {origin}", {"origin": str(origin), "dropped": True})
@@ -142,11 +139,6 @@ CACHE: Final = Subcommand(
     (JSON,),
     _cache,
 )
-
-
-def _origin_of(text: str) -> Origin:
-    check_url(text)
-    return origin_of(text)
 
 
 def _decode(key: str, state: bytes, body: bytes) -> Record | None:

@@ -45,8 +45,7 @@ class _Result(NamedTuple):
     verdict: Verdict | ValueError
     tokens: tuple[str, ...] = ()
     fetched_at: float | None = None
-    """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
-    an override decided."""
+    """None if there is no record, or an override decided."""
     judgement: Judgement | None = None
 
 
@@ -61,8 +60,7 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         return result
 
     if opts.file:
-        body = read_robotstxt(opts.file)
-        decide = runner.decider_of_file(body, displayed_name(opts.file))
+        decide = runner.decider_of_file(read_robotstxt(opts.file), displayed_name(opts.file))
 
         def by_file(url: str) -> _Result:
             try:
@@ -80,11 +78,7 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
 async def _check_urls(
     crawler: Crawler, urls: list[str], show: Callable[[str, _Result], _Result]
 ) -> list[_Result]:
-    """Return the results for ``urls``, in their order; all are looked up at the same time.
-
-    ``show`` is called with each URL and its result as soon as that is known. If the crawl closes,
-    the verdict on the others is ``Reason.CLOSING``.
-    """
+    """Return the results for ``urls``, in their order; call ``show`` as soon as one is known."""
     robots = robots_of(crawler)
     progress = Progress(len(urls))
     done = count(1)
@@ -112,7 +106,6 @@ async def _check_urls(
 
 
 def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:
-    """Return the line for a result; a robots.txt that was fetched before ``started`` is stored."""
     verdict, tokens, fetched_at, judgement = result
     line = f"{word_of(exit_status_of(verdict), 10)}  {printable(without_credentials(url))}"
     if isinstance(verdict, ValueError):

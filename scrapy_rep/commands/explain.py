@@ -58,7 +58,6 @@ class _Explained:
         return record.last.evidence.at < self.started
 
     def explanation(self, options: Options) -> Explanation | None:
-        """Return the group and the rules that apply to the URL; None if no rules apply."""
         body, override = self.body, self.decision.override
         if body is None and override is not None and override.path is not None:
             body = override.body

@@ -22,16 +22,10 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import counted, printable, short, without_credentials
 
-_WIDTH: Final = 56
-"""Width of the column with the lines of the file, in characters."""
+_WIDTH: Final = 56  # of the columns with lines of the file and their meanings
 
 
 def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the lines and findings of a file, or of a site's robots.txt, as far as that was read.
-
-    Return EXIT_NO if there are findings, EXIT_UNKNOWN if the robots.txt is unreachable; EXIT_OK if
-    the site has none.
-    """
     source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
@@ -48,7 +42,11 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     else:
         name, body = displayed_name(source), read_file(source)
     result = lint(body)
-    print(_as_json(name, result) if opts.json else _as_text(name, result))
+    if opts.json:
+        lines, findings = ([each._asdict() for each in part] for part in result)
+        print(json.dumps({"source": name, "lines": lines, "findings": findings}))
+    else:
+        print(_as_text(name, result))
     return EXIT_NO if result.findings else EXIT_OK
 
 
@@ -56,11 +54,6 @@ async def _look_up(robots: Robots, url: str) -> Record | None:
     # Fetches robots.txt even if an entry of REP_OVERRIDES decides on the URL.
     await robots.robotstxt(url)
     return await robots.record(url)
-
-
-def _as_json(source: str, result: Lint) -> str:
-    lines, findings = ([each._asdict() for each in part] for part in result)
-    return json.dumps({"source": source, "lines": lines, "findings": findings})
 
 
 def _as_text(source: str, result: Lint) -> str:

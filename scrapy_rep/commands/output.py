@@ -56,14 +56,9 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 class Progress:
-    """The progress of a command in the last line of the terminal, on standard error.
+    """A bar in the last line of the terminal, on standard error; not for a single URL."""
 
-    It is a bar if the number of URLs is known, and a count if it is not. Nothing is shown if
-    standard error is no terminal.
-    """
-
-    def __init__(self, total: int | None) -> None:
-        """``total`` is the number of URLs, None if it is not known; 1 shows no progress."""
+    def __init__(self, total: int) -> None:
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
         self._start = monotonic()
@@ -88,8 +83,6 @@ class Progress:
 
     def _text(self, done: int, seconds: float) -> str:
         rate = f", {done / seconds:.{0 if done >= 10 * seconds else 1}f}/s" if seconds else ""
-        if self._total is None:
-            return f"{done:,} URLs{rate}"
         width = done * _WIDTH // self._total
         return f"[{'#' * width:.<{_WIDTH}}] {done:,} of {self._total:,}{rate}"
 

@@ -51,7 +51,7 @@ from scrapy_rep.utils.text import counted, describe_duration, printable
 
 _AT_A_TIME: Final = 500  # known URLs that are counted before the event loop goes on
 _MAX_WAITING: Final = 5_000  # URLs that wait for their robots.txt at the same time
-_MAX_WARNINGS: Final = 10  # messages about invalid URLs
+_MAX_WARNINGS: Final = 10
 _HOUR: Final = 3_600
 _ALWAYS: Final = ("urls", "allowed", "disallowed", "unreachable")
 
@@ -101,7 +101,6 @@ class _Plan:
         self.decided = 0
 
     async def make(self, options: Options, crawler: Crawler) -> None:
-        """Count the URLs. Raises CrawlClosingError if the crawl closes before all are counted."""
         robots = robots_of(crawler)
         self._crawler, self._delays = crawler, DelayLimits(crawler, options)
         self._tokens = ProductTokens.of(crawler).default()
@@ -176,7 +175,6 @@ class _Plan:
 
     @property
     def left(self) -> int:
-        """The number of valid URLs without a decision."""
         return self._counts["urls"] - self._counts["invalid"] - self.decided
 
     def _slowest(self) -> tuple[float, _Slot]:
@@ -185,7 +183,6 @@ class _Plan:
         return max(slots, key=itemgetter(0), default=(0.0, _Slot()))
 
     def describe_excess(self, name: str, limit: float) -> str | None:
-        """Return a message if ``limit`` is exceeded, in hours or percent of the decided URLs."""
         if name == "hours":
             hours = self._slowest()[0] / _HOUR
             return f"the crawl takes at least {hours:.3g} hours" if hours > limit else None
@@ -193,7 +190,6 @@ class _Plan:
         return f"{share:.3g} % of the URLs are {name}" if share > limit else None
 
     def lines(self) -> list[str]:
-        """Remove the progress; return the plan as lines of text."""
         self._progress.clear()
         seconds, slot = self._slowest()
         duration = f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else describe_duration(seconds)

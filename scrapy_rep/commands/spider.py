@@ -32,8 +32,7 @@ _ATTRIBUTES: Final = ("user_agent", PURPOSES_KEY, "download_delay", "download_ti
 class CommandSpider(Spider):
     """A spider without requests, which awaits ``function`` with its crawler.
 
-    The result is appended to ``results``; so are BrokenPipeError and UsageError. Nothing is if the
-    crawl closes early, or after another error, which Scrapy logs.
+    The result is appended to ``results``, or its BrokenPipeError or UsageError.
     """
 
     name = "robots"
@@ -46,7 +45,6 @@ class CommandSpider(Spider):
         self._results = results
 
     async def start(self) -> AsyncIterator[Any]:
-        """Await the function. Nothing is yielded."""
         with suppress(CrawlClosingError):
             try:
                 self._results.append(await self._function(self.crawler))
@@ -70,7 +68,7 @@ class CoroutineRunner:
     def __init__(self, process: CrawlerProcessBase, like: type[Spider] | None = None) -> None:
         """``like`` is the spider whose settings and attributes the crawl has.
 
-        Raises SettingsError if a setting would stop the crawl. The store is not opened.
+        Raises SettingsError if a setting would stop the crawl.
         """
         self._process = process
         self._spidercls = CommandSpider if like is None else _command_spider_like(like)
@@ -83,8 +81,7 @@ class CoroutineRunner:
         """Run a crawl in which ``function`` is awaited; return the result of ``function``.
 
         Raises its BrokenPipeError or UsageError, UsageError if the file of an override can't be
-        read, and CrawlClosingError if the crawl ends before there is a result, or ``function``
-        raises another error.
+        read, and CrawlClosingError if there is no result.
         """
         try:
             Overrides(self.options.overrides, time)
@@ -103,8 +100,7 @@ class CoroutineRunner:
     def decider_of_file(self, body: bytes, name: str) -> Callable[[str], tuple[Verdict, Decision]]:
         """Return a function that decides on a URL by the robots.txt ``body``. No crawl is run.
 
-        It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file, the
-        ``robotstxt_url`` of verdicts. REP_OVERRIDES and usage preferences don't apply.
+        It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file.
         """
         crawler = self._process.create_crawler(self._spidercls)
         crawler.spider = self._spidercls.__new__(self._spidercls)  # it may have a user_agent

@@ -125,21 +125,6 @@ def test_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_cache_changes_nothing_with_an_unknown_setting(web, robots_command, project):
-    site = web.site(robots(RULES))
-    project()
-    robots_command("check", site.url("/"))
-    before = robots_command("cache", "list", "--json").out
-    run = robots_command("cache", "drop", site.url("/"), "-s", "REP_STORES=sqlite:///other.sqlite")
-    assert (run.status, run.out) == (2, "")
-    assert run.err.startswith("REP_STORES is not a setting of this version of scrapy-rep; did you ")
-    assert "cache drop takes no unknown settings: nothing was changed" in run.err
-    run = robots_command("cache", "list", "--json", "-s", "REP_STORES=sqlite:///other.sqlite")
-    assert (run.status, run.out) == (0, before)
-    assert "did you mean REP_STORE?" in run.err
-    assert len(site.robots_requests) == 1
-
-
 @pytest.mark.real_process
 def test_cache_takes_the_store_of_a_project(web, robots_command, project, tmp_path):
     site = web.site(robots(RULES))
