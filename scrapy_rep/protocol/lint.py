@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
@@ -17,7 +16,7 @@ from scrapy_rep.protocol.lexer import (
     lex,
     whole_lines,
 )
-from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.parser import Field, RobotsTxt, names_in_agent
 from scrapy_rep.protocol.rules import rank_of
 from scrapy_rep.protocol.verdict import Rule
@@ -27,7 +26,7 @@ class Finding(NamedTuple):
     """A problem in a file."""
 
     line: int | None
-    """The line number, 1-based; None if the problem is about the whole file."""
+    """None if the problem is about the whole file."""
     code: str
     """The kind of problem, one of CODES."""
     text: str
@@ -52,7 +51,6 @@ CODES: Final = {
     "byte-order-mark": "the file begins with a byte order mark, whole or a part of it",
     "html": "the file is an HTML page",
     "too-large": "the file is larger than 512,000 bytes: the rest is ignored",
-    "too-many-lines": "more than 50,000 lines: the rest is not checked",
     "no-group": "rules, but no User-agent line: they apply to no crawler",
     "misspelt": "a typing error in the field, which is accepted all the same",
     "no-colon": "two words without a colon, which are accepted all the same",
@@ -96,7 +94,7 @@ _VALUES: Final = [
 def lint(body: bytes) -> Lint:
     """Return how each line of ``body`` is read, and its problems; ``body`` may be any bytes.
 
-    Lines above MAX_BODY_BYTES and MAX_LINT_LINES are left out; this is one of the problems.
+    Lines above MAX_BODY_BYTES are left out; this is one of the problems.
     """
     text = _MARK.sub(b"", body)
     of_file = ["byte-order-mark"] if len(text) < len(body) else []
@@ -105,10 +103,6 @@ def lint(body: bytes) -> Lint:
     if len(body) > MAX_BODY_BYTES:
         of_file.append("too-large")
         body = whole_lines(body, MAX_BODY_BYTES)
-    end = next(islice(_LINE_END.finditer(body), MAX_LINT_LINES - 1, None), None)
-    if end and end.end() < len(body):
-        of_file.append("too-many-lines")
-        body = body[: end.start()]
     result = Lint([], [])
     kinds: set[LineKind] = set()
     for line, raw in zip(lex(body), _LINE_END.split(_MARK.sub(b"", body)), strict=False):

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import sqlite3
 from contextlib import closing
 
@@ -137,18 +136,3 @@ def test_cache_takes_the_store_of_a_project(web, robots_command, project, tmp_pa
     run = robots_command("cache", "list", "-s", "REP_STORE=memory://")
     assert (run.status, run.out) == (2, "")
     assert "nothing of that outlives a process" in run.err
-
-
-def test_what_there_is_one_of_is_counted_in_the_singular(web, store, robots_command):
-    site = web.site(robots("#"))
-    page = site.url("/")
-    runs = [
-        robots_command("explain", *store, page),
-        robots_command("cache", "list", *store),
-        robots_command("cache", "show", *store, page),
-    ]
-    printed = "\n".join(run.out for run in runs)
-    assert "status 200, 1 byte, fetched" in printed
-    assert "\n  1 byte\n" in printed
-    assert "holds 1 origin\n" in printed
-    assert not re.findall(r"\b1 [a-z]+s\b", printed)

@@ -73,13 +73,6 @@ def test_outside_of_a_project_scrapy_has_none_but_its_own_commands_and_ours(run_
         assert "Traceback" not in done.stderr
 
 
-def test_in_a_project_all_commands_are_there(run_scrapy, tmp_path):
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
-    (tmp_path / "settings.py").write_text("")
-    listed = names(run_scrapy(cwd=tmp_path).stdout)
-    assert {"check", "crawl", "fetch", "list", "parse", "robots", "shell", "view"} <= set(listed)
-
-
 def test_the_first_line_names_the_file_of_the_store(web, scrapy, run_scrapy, tmp_path):
     url, where = web.site(robots("")).url("/"), tmp_path / ".scrapy" / "robots.sqlite"
     outside = tmp_path / "outside"

@@ -18,13 +18,6 @@ RULES = (
     "User-agent: *\nDisallow: /private\nCrawl-delay: 2\n\nUser-agent: other\nDisallow: /\n"
     "Content-Usage: ai=n\n"
 )
-CRAWL = """
-import scrapy
-class Pages(scrapy.Spider):
-    name = "pages"
-    def parse(self, response):
-        pass
-"""
 
 
 def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
@@ -90,27 +83,6 @@ def test_it_fails_above_a_limit(web, robots_command):
     ):
         run = robots_command("plan", *(f"--fail-if={limit}" for limit in limits.split()), *urls)
         assert (run.status, run.err.splitlines()) == (1 if told else 0, told)
-
-
-def test_purposes_refuse(web, robots_command):
-    site = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
-    run = robots_command("plan", "--purpose", "ai-training", site.url("/"))
-    assert "refused              1" in run.lines
-
-
-def test_a_crawl_finds_the_records(web, run_scrapy, robots_command, tmp_path):
-    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
-    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
-    run = robots_command("plan", *store, site.url("/a"), site.url("/private"))
-    assert "allowed              1" in run.out
-    (tmp_path / "pages.py").write_text(
-        CRAWL + f"    start_urls = [{site.url('/a')!r}, {site.url('/private')!r}]\n"
-    )
-    addon = ["-s", 'ADDONS={"scrapy_rep.Addon": 500}', "-s", "ROBOTSTXT_OBEY=True"]
-    done = run_scrapy("runspider", "pages.py", *store, *addon, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert site.targets == ["/a"]
-    assert len(site.robots_requests) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")

@@ -5,11 +5,7 @@ import re
 import subprocess
 
 import pytest
-from scrapy.cmdline import ScrapyArgumentParser
-from scrapy.commands import ScrapyHelpFormatter
-from scrapy.settings import Settings
 
-from scrapy_rep.commands import Command
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Claim, key_of_host
 from scrapy_rep.stores.uri import make_store
@@ -31,19 +27,6 @@ def site(web):
 @pytest.fixture
 def rules(tmp_path):
     (tmp_path / "robots.txt").write_text(RULES)
-
-
-@pytest.mark.parametrize("columns", [60, 72, 80, 90, 100, 120])
-def test_help_has_no_headings_of_its_own(columns, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    command = Command()
-    command.settings = Settings()
-    parser = ScrapyArgumentParser(
-        formatter_class=ScrapyHelpFormatter, conflict_handler="resolve", prog="scrapy"
-    )
-    command.add_options(parser)
-    headings = re.findall(r"(?m)^(.*)\n[=-]{3,}$", parser.format_help())
-    assert headings == ["Usage", "Options", "Global Options"]
 
 
 @pytest.mark.real_process
@@ -153,15 +136,6 @@ def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_comman
     assert robots_command("check", "--urls-from", "bad").lines == run.lines[2:4]
 
 
-@pytest.mark.parametrize("body", [b"", b"x" * 512_000, bytes(range(256)) * 100, b"\0" * 5_000])
-def test_lint_takes_any_bytes(robots_command, tmp_path, body):
-    (tmp_path / "file").write_bytes(body)
-    run = robots_command("lint", "file")
-    assert run.status == (1 if body else 0)
-    assert all(line.isprintable() for line in run.lines)
-    assert robots_command("lint", "--json", "file").json["source"] == "file"
-
-
 def test_explain_tells_group_rules_and_fetch(web, robots_command):
     site = web.site(redirect("/r"), paths={"/r": [robots(RULES)]})
     run = robots_command("explain", "--agent", "otherbot", site.url("/private/open"))
@@ -248,25 +222,10 @@ def test_an_override_is_no_robotstxt(site, robots_command, tmp_path):
 
 
 @pytest.mark.spec("T-2")
-def test_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_text(FILE, encoding="utf-8")
-    run = robots_command("lint", "robots.txt")
-    assert run.status == 1
-    assert [" ".join(line.split()) for line in run.lines] == [
-        "robots.txt",
-        "! the file begins with a byte order mark, whole or a part of it",
-        "1 User-agent: * a group for anyone",
-        "2 Dissallow: /a disallow /a",
-        "! a typing error in the field, which is accepted all the same",
-        "3 Disallow: private disallow that never matches",
-        "! a path begins with '/' or '*', not with a host: the rule never matches",
-        "4 Foo: bar an unknown field",
-        "! a field that is not in RFC 9309, and that few crawlers read, or none",
-        "4 lines, findings: 4",
-    ]
-    found = robots_command("lint", "--json", "-", stdin=FILE).json["findings"]
+def test_lint_names_what_it_finds_by_codes(robots_command):
+    run = robots_command("lint", "--json", "-", stdin=FILE)
     codes = ["byte-order-mark", "misspelt", "no-path", "unknown-field"]
-    assert [finding["code"] for finding in found] == codes
+    assert (run.status, [finding["code"] for finding in run.json["findings"]]) == (1, codes)
 
 
 @pytest.mark.spec("T-2")
@@ -310,13 +269,6 @@ def test_in_a_project_its_settings_count(site, robots_command, project, tmp_path
     again = robots_command("explain", site.url("/a"))
     store = re.escape(str(tmp_path / ".scrapy" / "robots.sqlite"))
     assert re.search(rf", (just now|\d+ \w+ ago) \(from {store}\)\n", again.out)
-
-
-def test_commands_always_obey_and_write_no_report(site, robots_command, tmp_path):
-    names = ("ROBOTSTXT_OBEY=False", "REP_DRY_RUN=True", "REP_REPORT=r.json")
-    run = robots_command("check", *(f"--set={name}" for name in names), site.url("/private"))
-    assert (run.status, run.err) == (1, "")
-    assert not (tmp_path / "r.json").exists()
 
 
 def test_an_unknown_setting_is_told(site, robots_command, rules):
@@ -373,14 +325,6 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
     usage = run.json["usage"]
     assert usage["results"] == {"ai-training": "disallow"}
     assert "draft-ietf-aipref-attach-05" in usage["statements"][0]["revision"]
-
-
-def test_explain_tells_what_is_our_own_decision(web, robots_command):
-    site = web.site(robots("Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n"))
-    run = robots_command("explain", site.url("/a"), "--purpose", "ai-training")
-    assert "line 1   content-signal: ai-train=no -> ai-train: disallow\n" in run.out
-    assert "above the first User-agent line counts is a decision of scrapy-rep\n" in run.out
-    assert run.out.endswith("for ai-training: disallow\n")
 
 
 def test_commands_name_the_file_whose_preferences_drop_a_page(web, robots_command):

@@ -71,20 +71,6 @@ def test_without_the_middleware_nobody_answers(robots_command, command):
     assert "no scrapy_rep.RobotsTxtMiddleware: is it None in DOWNLOADER_MIDDLEWARES, or " in run.err
 
 
-def test_the_file_of_an_override_is_read_where_it_counts(robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\n")
-    entry = '{"host": "a.example", "policy": "file", "path": "/none.txt", "reason": "ours"}'
-    missing = ["-s", f"REP_OVERRIDES=[{entry}]"]
-    run = robots_command(*missing, "check", "http://a.example/")
-    assert run.status == 2
-    assert "REP_OVERRIDES names a file that can't be read: " in run.err
-    assert "/none.txt" in run.err
-    assert robots_command(*missing, "lint", "robots.txt").status == 0
-    assert (
-        robots_command(*missing, "check", "--file", "robots.txt", "http://a.example/").status == 0
-    )
-
-
 @pytest.mark.parametrize("command", ["check", "explain", "plan"])
 def test_a_store_that_cannot_be_used_is_told(robots_command, web, tmp_path, command):
     site = web.site(robots())

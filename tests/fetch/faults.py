@@ -145,13 +145,8 @@ def bodies():
         "bytes at random": raw("\x00\xff\x13\x37" * 50, ["close"]),
     }
     yield from faults(NONE, "F-10", broken)
-    yield Fault(
-        "the same, DOWNLOAD_FAIL_ON_DATALOSS off",
-        NONE,
-        "F-10",
-        [TOO_SHORT],
-        settings={"DOWNLOAD_FAIL_ON_DATALOSS": False},
-    )
+    name, off = "the same, DOWNLOAD_FAIL_ON_DATALOSS off", {"DOWNLOAD_FAIL_ON_DATALOSS": False}
+    yield Fault(name, NONE, "F-10", [TOO_SHORT], settings=off)
     whole = {
         "body longer than Content-Length": raw(
             f"{HEAD}{DECLARED}{RULES_TEXT}Disallow: /public\n", ["close"]

@@ -111,18 +111,3 @@ async def test_one_that_is_refused_for_its_size_is_the_sites(web, monkeypatch):
     result = await crawl(site.url("/page"))
     assert result.dropped == {site.url("/page"): "unreachable"}
     assert "robotstxt/not_of_origin_count" not in result.stats
-
-
-async def test_a_client_that_a_subclass_has_made_its_own_is_used(web):
-    module = pytest.importorskip(f"{HANDLERS}_httpx")
-    if getattr(module, "httpx", True) is None:
-        pytest.skip("no httpx")
-
-    class Own(module.HttpxDownloadHandler):
-        def __init__(self, crawler):
-            super().__init__(crawler)
-            self._default_client.headers["X-Own"] = "yes"
-
-    site = web.site(robots(RULES))
-    await crawl(site.url("/public"), settings={"DOWNLOAD_HANDLERS": {"http": Own}})
-    assert [entry["headers"].get("x-own") for entry in site.journal] == ["yes", "yes"]

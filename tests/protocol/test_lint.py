@@ -4,21 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.limits import MAX_LINT_LINES
 from scrapy_rep.protocol.lint import CODES, lint
 from scrapy_rep.protocol.rules import RuleSet
 
 GROUP = b"User-agent: *\n"
-
-
-def test_a_file_of_very_many_lines_is_read_as_far_as_a_person_may():
-    body = GROUP + b"\n" * (MAX_LINT_LINES - 2)
-    assert codes(body + b"Disallow /") == [(MAX_LINT_LINES, "no-colon")]
-    found = lint(body + b"Disallow: /a\nDisallow /")
-    assert [(finding.line, finding.code) for finding in found.findings] == [
-        (None, "too-many-lines")
-    ]
-    assert len(found.readings) == MAX_LINT_LINES
 
 
 def codes(body):

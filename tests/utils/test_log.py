@@ -12,19 +12,6 @@ from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
 
 PACKAGE = Path(scrapy_rep.__file__).parent
-ABOVE_DEBUG = {"info", "warning", "error", "exception", "critical", "log"}
-OF_PROCESS = {
-    "addon.py": "logged once, before there is a crawl",
-}
-"""Modules whose lines are counted in the process, as they belong to no crawl."""
-OF_OBJECT = {
-    "admission/host_leases.py",
-    "stores/keeper.py",
-    "stores/sqlite.py",
-    "utils/background.py",
-}
-"""Modules whose objects count their own lines: they don't know the crawl, or serve several."""
-OF_CRAWL = "LimitedLogger(__name__, crawler)"
 FURTHER = " - further lines of this kind are logged at DEBUG level"
 
 
@@ -45,42 +32,6 @@ def test_every_logger_limits_its_lines():
     assert made == {"utils/log.py"}
 
 
-def test_all_others_log_for_their_crawl():
-    without = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
-        if "LimitedLogger(__name__)" in path.read_text()
-    }
-    assert without == {*OF_PROCESS, *OF_OBJECT}
-
-
-def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counted():
-    found = 0
-    of_crawl = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
-        if f"    logger = {OF_CRAWL}\n" in path.read_text()
-    }
-    for name, node, what, attribute in calls():
-        if attribute not in ABOVE_DEBUG or what not in {
-            "logger",
-            "self._logger",
-            "_logger",
-            OF_CRAWL,
-        }:
-            continue
-        found += 1
-        message = node.args[attribute == "log"]
-        where = f"{name}, line {node.lineno}"
-        assert isinstance(message, ast.Constant | ast.Name), (
-            f"{where}: a message of its own for each call"
-        )
-        # A logger of an object, such as a store, counts the lines of this object.
-        is_of_object = what in {"self._logger", OF_CRAWL}
-        assert is_of_object or name in {*OF_PROCESS, *of_crawl}, where
-    assert found > 40
-
-
 @pytest.fixture
 def lines(caplog):
     caplog.set_level(logging.DEBUG)
@@ -98,14 +49,6 @@ def test_lines_of_a_kind_are_logged_ten_times_then_at_debug(lines):
         *((logging.DEBUG, f"site {number}") for number in (10, 11)),
         (logging.INFO, "another"),
     ]
-
-
-def test_lines_without_a_crawl_are_counted_by_their_object(lines):
-    for _ in range(2):
-        logger = LimitedLogger("scrapy_rep.x")
-        for number in range(MAX_LINES):
-            logger.error("site %d", number)
-    assert {level for level, _ in lines()} == {logging.ERROR}
 
 
 @pytest.mark.parametrize("runs", [2])
