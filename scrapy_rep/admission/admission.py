@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -18,17 +18,15 @@ from scrapy.http import Response
 
 from scrapy_rep import stats
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.hosts import REFUSALS, Hosts
+from scrapy_rep.admission.hosts import LEASED, REFUSALS, Hosts
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
+from scrapy_rep.admission.reason import Ask, Hold, Queue
 from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unreachable import Deferral, Idle
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
@@ -37,15 +35,6 @@ from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
-
-class _Leased(HoldReason):
-    """Another worker sends a request to the host. Only named in a hold, never asked."""
-
-    text = "another worker sends a request to the site"
-    of_host = True
-
-
-_LEASED: Final = _Leased()
 _NOT_CLAIMED: Final = Lease("", 0.0)
 """In place of the lease of a host if the request was cancelled while it was claimed."""
 
@@ -62,7 +51,7 @@ class Admission:
         clock: Clock,
         leases: HostLeases,
     ) -> None:
-        """Let ``cache`` read the terms in robots.txt, and tell when it has room for a lookup."""
+        """Let ``cache`` tell when it has room for a lookup."""
         self._crawler = crawler
         self._cache = cache
         self.decider: Decider = decider
@@ -78,17 +67,7 @@ class Admission:
         )
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify_host)
-        reasons = [
-            self.hosts,
-            self.lookups,
-            self.deferral,
-        ]
-        self.reasons: list[HoldReason] = [self.lookups] if options.dry_run else reasons
-        """The reasons why requests wait, in the order in which they are asked."""
-        self._with_terms = [reason for reason in reasons if reason.key]
-        self.keeps_terms: bool = any(reason.keeps_terms for reason in self._with_terms)
-        """Whether what robots.txt asks for can let a request wait in this crawl."""
-        cache.terms_in = self._terms_in
+        self._dry_run = options.dry_run
         self.paused_hosts: Mapping[str, object] = self.hosts.refused
         """The hosts that have a pause, or had one and were not asked since then."""
         self._leased: dict[str, Request] = {}
@@ -104,12 +83,16 @@ class Admission:
     # Whether a request may leave.
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return the hold of the first reason that has one, else None. Nothing is noted."""
-        for reason in self.reasons:
-            hold = reason.hold(ask)
-            if hold is not None:
-                return hold
-        return None
+        """Return why the request of ``ask`` has to wait, or None. Nothing is noted."""
+        if self._dry_run:
+            return self.lookups.hold(ask)
+        return self.hosts.hold(ask) or self.lookups.hold(ask) or self.deferral.hold(ask)
+
+    def reserve(self, ask: Ask) -> None:
+        """Note that a request leaves its queue."""
+        self.lookups.results.pop(ask.origin, None)  # it is used once
+        if not self._dry_run:
+            self.hosts.reserve(ask)
 
     def admit(
         self, origin: Origin, head: Callable[[], Request], entry: Entry | None = None
@@ -127,74 +110,66 @@ class Admission:
         if entry is not None and self._is_free(entry):
             return None
         entry = entry or self.lookups.result(origin, self._clock.time())
-        ask = Ask(origin, head, entry, self.decider, self.terms)
+        ask = Ask(origin, head, entry, self.decider, self.delay)
         hold = self.hold(ask)
         if hold is None:
-            for reason in self.reasons:
-                reason.take(ask)
-            return None
-        self._note_waiting(origin, hold)
+            self.reserve(ask)
+        else:
+            self._note_waiting(origin, hold)
         return hold
 
     def _is_free(self, entry: Entry) -> bool:
         """Return whether no reason need be asked about the origin of ``entry``: true for most."""
         return not (
             self.paused_hosts
-            or (entry.has_terms and self.keeps_terms)
+            or (entry.has_delay and self.hosts.keeps_delays)
             or entry.is_unreachable
             or self.lookups.results
         )
 
-    def terms(self, decision: Decision) -> dict[str, Any] | None:
-        """Return what each reason asks of an allowed request, or None; announce a new delay."""
-        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
-        if origin is None or entry is None or verdict is None or not verdict.allowed:
-            return None
-        if not (entry.has_terms and self.keeps_terms):
-            return None
-        found = {}
-        for reason in self._with_terms:
-            if term := reason.term(origin, entry.term(decision.tokens, reason.key)):
-                found[reason.key] = term
-        return found or None
+    def delay(self, decision: Decision) -> float:
+        """Return the seconds of the delay before the next request; 0 if this one isn't allowed.
 
-    def _terms_in(self, robots: RobotsTxt, tokens: Tokens) -> dict[str, Any]:
-        """Return what ``robots`` asks for, by the keys of the reasons; settings don't limit it."""
-        read = {reason.key: reason.read(robots, tokens) for reason in self._with_terms}
-        return {key: asked for key, asked in read.items() if asked is not None}
+        A new delay is reported.
+        """
+        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
+        if entry is None or not (entry.has_delay and self.hosts.keeps_delays):
+            return 0.0
+        asked = entry.delay(decision.tokens)
+        if origin is None or asked is None or verdict is None or not verdict.allowed:
+            return 0.0
+        return self.hosts.delay(origin, asked)
 
     # Whether a request may be sent.
 
     def origin_to_ask(self, request: Request, ticket: Ticket) -> Origin | None:
         """Return the origin of ``request`` for ``admit_to_wire``; None if no reason can hold it."""
-        if ticket.terms:
+        if ticket.delay:
             return origin_of_request(request)
         if not self.paused_hosts or host_of(request) not in self.paused_hosts:
             return None
         # Where no robots.txt decides, by an override or a meta key, no other reason does either.
         return self.decider.origin_governing(request)
 
-    async def admit_to_wire(
-        self, request: Request, origin: Origin, terms: Mapping[str, Any] | None
-    ) -> Hold | None:
+    async def admit_to_wire(self, request: Request, origin: Origin, delay: float) -> Hold | None:
         """Return why ``request`` may not be sent now; None if it must be sent at once.
 
         It then has the lease of its host, if a reason needs that, and ``ended`` must be called when
-        it has ended. ``terms`` are those on its ticket.
+        it has ended. ``delay`` is that on its ticket.
         """
         entry = self._cache.known_entry(origin)
-        ask = Ask(origin, lambda: request, entry, self.decider, self.terms, on_wire=True)
-        ask.terms = terms or {}
+        ask = Ask(origin, lambda: request, entry, self.decider, self.delay, on_wire=True)
+        ask.delay = delay
         hold = self.hold(ask)
         if hold is None:
-            seconds = self.hosts.sent(ask) if self.hosts in self.reasons else 0.0
+            seconds = 0.0 if self._dry_run else self.hosts.acquire(ask)
             if not seconds:
                 return None
             refused = await self._claim(ask, seconds)
             # That may have taken long, and a pause may have begun: the reasons are asked again.
             hold = self.hold(ask) or refused
         if hold is None:
-            self.hosts.sent(ask)
+            self.hosts.acquire(ask)
             stats.count(self._crawler, stats.TURNS)
             self._leased[ask.host] = request
         else:
@@ -202,18 +177,18 @@ class Admission:
         return hold
 
     async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
-        """Claim the lease of the host. Without it, also if cancelled, call ``not_sent``."""
+        """Claim the lease of the host. Without it, also if cancelled, call ``not_acquired``."""
         lease: Lease | None = _NOT_CLAIMED
         try:
             lease = await self._leases.claim(ask.host, seconds)
         finally:
             if lease is not None:
-                self.hosts.not_sent(ask, lease.left, paused=lease.holder == PAUSE)
-        return None if lease is None else Hold(_LEASED, self._clock.monotonic() + lease.left)
+                self.hosts.not_acquired(ask, lease.left, paused=lease.holder == PAUSE)
+        return None if lease is None else Hold(LEASED, self._clock.monotonic() + lease.left)
 
     def undo_leave(self, request: Request) -> None:
         """Note that ``request`` has left and was not sent: it came from a cache, or was dropped."""
-        self.hosts.undo_take(host_of(request))
+        self.hosts.undo_reserve(host_of(request))
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
         """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
@@ -254,7 +229,7 @@ class Admission:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.paused_hosts:
             return None
-        hold = self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.terms))
+        hold = self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.delay))
         if hold is not None:
             self._note_waiting(origin, hold)
         return hold

@@ -16,8 +16,6 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
 
-DELAY: Final = "delay"
-"""The key of the delay in the entry of an origin, and in the terms of a request."""
 _MAX_REPORTED: Final = 100_000
 _LONG: Final = 30.0
 """Seconds from which on a delay is logged as a warning, with the requests per hour."""
@@ -54,7 +52,7 @@ class DelayLimits:
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return 0.0, ""
-        delay: Delay | None = entry.term(decision.tokens, DELAY)
+        delay = entry.delay(decision.tokens)
         seconds, asked = self.seconds(origin, delay), 0.0 if delay is None else delay.seconds
         return seconds, "robots.txt" if asked == seconds else "REP_CRAWL_DELAY_MAX"
 

@@ -23,7 +23,7 @@ import math
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -31,15 +31,13 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
-from scrapy_rep.admission.delays import DELAY, DelayLimits, DelayReports
+from scrapy_rep.admission.delays import DelayLimits, DelayReports
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.fetch.is_from_origin import intermediary_error
-from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
+from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer, robotstxt_back_off
 from scrapy_rep.utils.bounded import Once
@@ -89,20 +87,9 @@ _IGNORED_RETRY_KEY: Final = "rep_back_off"
 which a retry of the request was not counted."""
 
 
-class _InDelay(HoldReason):
-    text = "the site has a delay"
-    end = "the delay after the last request to the host is over"
-    of_host = True
-
-
-class _InPause(HoldReason):
-    text = "the site answered 429 or 503"
-    end = "the pause is over, and one request was answered"
-    of_host = True
-
-
-IN_DELAY: Final = _InDelay()
-IN_PAUSE: Final = _InPause()
+IN_DELAY: Final = HoldReason("the site has a delay", of_host=True)
+IN_PAUSE: Final = HoldReason("the site answered 429 or 503", of_host=True)
+LEASED: Final = HoldReason("another worker sends a request to the site", of_host=True)
 
 
 @dataclass(eq=False)
@@ -147,15 +134,12 @@ class Host:
             self.timer.cancel()
 
 
-class Hosts(HoldReason):
+class Hosts:
     """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
 
     If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
     to the host are dropped until the pause ends.
     """
-
-    of_host = True
-    key = DELAY
 
     def __init__(
         self,
@@ -171,7 +155,7 @@ class Hosts(HoldReason):
         self._announcer = Announcer(crawler)
         self._limits = DelayLimits(crawler, options)
         self._reports = DelayReports(crawler, self._limits, dry_run=options.dry_run)
-        self.keeps_terms = self._limits.max > 0
+        self.keeps_delays: bool = self._limits.max > 0
         self._backs_off = options.back_off_max > 0 and not options.dry_run
         self._max = options.back_off_max
         self._timeout = options.defer_timeout or _TIMEOUT
@@ -190,16 +174,9 @@ class Hosts(HoldReason):
         self._readers: list[Promise[None]] | None = None
         """Requests that wait until they are read; None if they are not being read."""
 
-    # The delay in robots.txt.
-
-    @staticmethod
-    def read(robots: RobotsTxt, tokens: Tokens) -> Delay | None:
-        return delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
-
-    def term(self, origin: Origin, asked: Any) -> float:
-        """Return the delay in seconds; report it, if it is new for ``origin``."""
-        if asked is not None and self._limits.max:
-            self._reports.report(origin, asked)
+    def delay(self, origin: Origin, asked: Delay) -> float:
+        """Return the seconds of the delay that the crawl keeps; report a new one."""
+        self._reports.report(origin, asked)
         return self._limits.seconds(origin, asked)
 
     # Whether a request may leave, and be sent.
@@ -224,16 +201,16 @@ class Hosts(HoldReason):
             is_dropped = not ask.on_wire and (given_up or ask.is_disallowed)
             return None if is_dropped else Hold(IN_PAUSE, until)
         # If robots.txt has expired, the former delay counts: it is looked up when that is over.
-        if _delay_of(ask) or (ask.entry is None and ask.origin in host.origins):
+        if ask.delay or (ask.entry is None and ask.origin in host.origins):
             return Hold(IN_DELAY, until)
         return None
 
-    def take(self, ask: Ask) -> None:
+    def reserve(self, ask: Ask) -> None:
         """Let the next request leave after the delay; in a pause, when this one is no probe."""
         host, seconds = self._host_of(ask), 0.0
         if host is None or (host.refused and ask.is_disallowed):
             return
-        if _delay_of(ask):
+        if ask.delay:
             # What the download slot keeps back should wait in the scheduler, too.
             seconds = max(host.delay, delay_of_slot(self._crawler, ask.host))
         if host.refused:
@@ -241,13 +218,13 @@ class Hosts(HoldReason):
         if seconds:
             host.next_to_leave = self._clock.monotonic() + seconds
 
-    def undo_take(self, host: str) -> None:
+    def undo_reserve(self, host: str) -> None:
         found = self._hosts.get(host)
         if found is not None:
             found.next_to_leave = -math.inf
             self._listener(host)
 
-    def sent(self, ask: Ask) -> float:
+    def acquire(self, ask: Ask) -> float:
         """Make the request the last of its host; return the seconds of its lease, 0 for none."""
         host, wait = self._host_of(ask), _longest_wait(ask)
         if host is None or not (host.refused or wait):
@@ -264,7 +241,7 @@ class Hosts(HoldReason):
             return wait
         return max(wait, min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE))
 
-    def not_sent(self, ask: Ask, left: float, *, paused: bool) -> None:
+    def not_acquired(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Let the next request be sent when the lease of another worker ends; adopt its pause."""
         host = self._hosts.get(ask.host)
         is_last = host is not None and host.last is ask.head()
@@ -302,7 +279,7 @@ class Hosts(HoldReason):
 
     def _host_of(self, ask: Ask) -> Host | None:
         """Return the host of ``ask`` with its delay; it is added if it has one."""
-        host, delay = self._hosts.get(ask.host), _delay_of(ask)
+        host, delay = self._hosts.get(ask.host), ask.delay
         if delay:
             host = host or self._add(ask.host)
             host.delay = delay
@@ -350,7 +327,7 @@ class Hosts(HoldReason):
             if paused is None or not is_probe:
                 return 0.0
             least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)
-            return self._pause_for(name, paused, max(self._next_pause(paused, None), least))
+            return self._back_off(name, paused, max(self._next_pause(paused, None), least))
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time())
         # A 503 without Retry-After may concern this page only.
@@ -367,7 +344,7 @@ class Hosts(HoldReason):
             host = self._hosts.get(name) or self._add(name)
             seconds = self._next_pause(host, asked)
             self._report_pause(request, response.status, seconds)
-            return self._pause_for(name, host, seconds)
+            return self._back_off(name, host, seconds)
         # A request that no queue holds would otherwise be retried for ever.
         if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
             request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
@@ -380,7 +357,7 @@ class Hosts(HoldReason):
         # announced only once.
         if longer > _CHECK_INTERVAL:
             self._report_pause(request, response.status, seconds)
-        return self._pause_for(name, paused, seconds)
+        return self._back_off(name, paused, seconds)
 
     def _next_pause(self, host: Host, asked: float | None) -> float:
         """Return the seconds of a pause: ``asked``, or else twice the last one, with jitter.
@@ -392,7 +369,7 @@ class Hosts(HoldReason):
             asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         return min(asked, self._max)
 
-    def _pause_for(self, name: str, host: Host, seconds: float) -> float:
+    def _back_off(self, name: str, host: Host, seconds: float) -> float:
         """Let a pause, without a probe, end in ``seconds``; return these, and call the listener.
 
         Warn and give the host up if that is later than REP_DEFER_TIMEOUT after its first refusal.
@@ -430,7 +407,7 @@ class Hosts(HoldReason):
         host = self._hosts.get(name) or self._add(name)
         until = host.until if host.refused else -math.inf
         if self._clock.monotonic() + left > until + _CLOCK_SLACK:
-            self._pause_for(name, host, left)
+            self._back_off(name, host, left)
 
     def is_dropping(self, name: str) -> bool:
         """Return whether requests to a host are dropped now, as it refuses for too long."""
@@ -483,7 +460,7 @@ class Hosts(HoldReason):
                 if left > _CLOCK_SLACK:
                     self._adopt_pause(name, left)
                 elif name not in self.refused:
-                    self._pause_for(name, self._hosts.get(name) or self._add(name), 0.0)
+                    self._back_off(name, self._hosts.get(name) or self._add(name), 0.0)
         finally:
             self._read_at = self._clock.monotonic()
             self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))
@@ -492,14 +469,9 @@ class Hosts(HoldReason):
                 read.set_result(None)
 
 
-def _delay_of(ask: Ask) -> float:
-    delay: float = ask.terms.get(DELAY, 0.0)
-    return delay
-
-
 def _longest_wait(ask: Ask) -> float:
     """Return the seconds until the next may be sent if this one gets no response; 0: no delay."""
-    delay = _delay_of(ask)
+    delay = ask.delay
     return max(delay, _LATEST) + delay if delay else 0.0
 
 

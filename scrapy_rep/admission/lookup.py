@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -27,17 +28,16 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.log import LimitedLogger
 
+UNKNOWN: Final = HoldReason("robots.txt is being looked up")
 
-class Lookups(HoldReason):
+
+class Lookups:
     """Holds requests of origins whose robots.txt is not known, and looks it up.
 
     ``next_unknown`` returns the next origin to look up, or None. ``head`` returns a request that
     waits for an origin, or None if none is left. ``ended`` is called with each origin whose lookup
     has ended.
     """
-
-    text = "robots.txt is being looked up"
-    end = "the lookup has ended"
 
     def __init__(
         self,
@@ -74,10 +74,7 @@ class Lookups(HoldReason):
         """
         if ask.on_wire or ask.origin in self.results or ask.entry is not None:
             return None
-        return Hold(self, math.inf)
-
-    def take(self, ask: Ask) -> None:
-        self.results.pop(ask.origin, None)  # it is used once
+        return Hold(UNKNOWN, math.inf)
 
     def result(self, origin: Origin, now: float) -> Entry | None:
         """Return a result that the cache doesn't have; None if there is none, or only an error.

@@ -1,19 +1,29 @@
-"""What a queue asks the admission, what this asks its reasons, and what they answer."""
+"""What a queue asks the admission, and what it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from scrapy import Request
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.product_tokens import Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class HoldReason:
+    """Why requests have to wait."""
+
+    text: str
+    defers: bool = False
+    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``. They
+    must be disallowed meanwhile: allowed requests aren't dropped after REP_DEFER_TIMEOUT."""
+    of_host: bool = False
+    """Whether all origins of a host wait for the same."""
 
 
 class Hold(NamedTuple):
@@ -39,7 +49,7 @@ class Ask:
     entry: Entry | None
     """The entry of the origin; None if robots.txt is not known."""
     decider: Decider
-    terms_of: Callable[[Decision], Mapping[str, Any] | None]
+    delay_of: Callable[[Decision], float]
     on_wire: bool = False
     """Whether the request is about to be sent, not to leave the scheduler."""
 
@@ -65,53 +75,9 @@ class Ask:
         return verdict is not None and not verdict.allowed
 
     @cached_property
-    def terms(self) -> Mapping[str, Any]:
-        """What each reason asks of the request, by its key. On the wire, as on the ticket."""
-        return (self.decision and self.terms_of(self.decision)) or {}
-
-
-class HoldReason:
-    """Base class: a reason why requests have to wait.
-
-    ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is
-    called. When it is about to be sent, ``hold`` is called once more.
-    """
-
-    text: ClassVar[str] = ""
-    end: ClassVar[str] = ""
-    """What ends the wait, for the docs."""
-    defers: ClassVar[bool] = False
-    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``. They
-    must be disallowed meanwhile: allowed requests aren't dropped after REP_DEFER_TIMEOUT."""
-    of_host: ClassVar[bool] = False
-    """Whether all origins of a host wait for the same."""
-    key: ClassVar[str] = ""
-    """The key of what ``read`` and ``term`` return; empty if the reason reads nothing."""
-    keeps_terms: bool = True
-    """Whether ``term`` may return something, with the settings of this crawl."""
-
-    @staticmethod
-    def read(robots: RobotsTxt, tokens: Tokens) -> Any:  # noqa: ARG004 - for subclasses
-        """Return what ``robots`` asks of a crawler, which is kept in the entry; None if nothing.
-
-        All crawls of the process share the result, so it doesn't depend on settings.
-        """
-        return None
-
-    def term(self, origin: Origin, asked: Any) -> Any:  # noqa: ARG002
-        """Return what this crawl keeps of ``asked``, the result of ``read``, on the ticket.
-
-        It is anything of which a false value means nothing; Scrapy's marshal queues must be able to
-        write it. Only called for an allowed request.
-        """
-        return None
-
-    def hold(self, ask: Ask) -> Hold | None:
-        """Return why the request has to wait, and until when; None if it need not."""
-        raise NotImplementedError
-
-    def take(self, ask: Ask) -> None:
-        """Note that the request leaves the scheduler."""
+    def delay(self) -> float:
+        """The seconds of the delay of the request. On the wire, those on the ticket."""
+        return 0.0 if self.decision is None else self.delay_of(self.decision)
 
 
 class Queue(Protocol):

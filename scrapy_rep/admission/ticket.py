@@ -8,9 +8,8 @@ what is sent. It can be written to disk with the request.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from scrapy import Request
 
@@ -34,7 +33,7 @@ class Source(str, Enum):
 
 
 class Ticket(NamedTuple):
-    """What a request may be sent as, until when, and on which terms."""
+    """What a request may be sent as, until when, and with which delay."""
 
     url: str | None = None
     """The URL that was allowed; None before that."""
@@ -42,8 +41,8 @@ class Ticket(NamedTuple):
     """The product tokens that were decided on; None if the decision is valid for all."""
     end: float = math.inf
     """Until when the decision is valid, in seconds since the epoch."""
-    terms: Mapping[str, Any] | None = None
-    """What each reason to wait asks of the request, by its key; None if nothing."""
+    delay: float = 0.0
+    """Seconds between this request and the next one to the site, as its robots.txt asks for."""
     source: str = Source.DIRECT.value
     filtered: bool | None = None
     """The ``dont_filter`` of the request before it was given back; None if it never was."""
@@ -77,8 +76,8 @@ def take_ticket(request: Request) -> Ticket:
 
 
 def store_grant(request: Request, url: str, tokens: tuple[str, ...] | None) -> None:
-    """Allow ``request`` to be sent to ``url``, for ever and on no terms."""
-    request.meta[TICKET_KEY] = url, tokens, math.inf, None, Source.DIRECT.value, None
+    """Allow ``request`` to be sent to ``url``, for ever and without a delay."""
+    request.meta[TICKET_KEY] = url, tokens, math.inf, 0.0, Source.DIRECT.value, None
 
 
 def store_source(request: Request, source: Source) -> None:
@@ -86,7 +85,7 @@ def store_source(request: Request, source: Source) -> None:
     found = request.meta.get(TICKET_KEY)
     is_stale = source is not Source.WIRE and found and found[0] is not None
     filtered = found[5] if found and not is_stale else None
-    request.meta[TICKET_KEY] = None, None, math.inf, None, source.value, filtered
+    request.meta[TICKET_KEY] = None, None, math.inf, 0.0, source.value, filtered
 
 
 def copy_for_scheduler(request: Request) -> Request:

@@ -40,12 +40,11 @@ _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 
 
-class Deferral(HoldReason):
-    """Holds requests of origins whose robots.txt is unreachable, until its next try."""
+UNREACHABLE: Final = HoldReason("robots.txt is unreachable", defers=True)
 
-    text = "robots.txt is unreachable"
-    end = "its next try; requests for which that is after REP_DEFER_TIMEOUT are dropped at once"
-    defers = True
+
+class Deferral:
+    """Holds requests of origins whose robots.txt is unreachable, until its next try."""
 
     def __init__(
         self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[object]
@@ -67,12 +66,11 @@ class Deferral(HoldReason):
         entry = ask.entry
         if not self._is_active or entry is None or not entry.is_worth_a_wait:
             return None
-        return Hold(self, self.next_try(entry))
+        return self.until_next_try(entry)
 
-    def next_try(self, entry: Entry) -> float:
-        """Return when the robots.txt of ``entry`` is tried again, by the monotonic clock."""
+    def until_next_try(self, entry: Entry) -> Hold:
         seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
-        return self._clock.monotonic() + seconds
+        return Hold(UNREACHABLE, self._clock.monotonic() + seconds)
 
     def is_deferred(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request`` is to wait for the next try."""

@@ -6,7 +6,7 @@ fetches of robots.txt ended, with the text) in the store. If the record has expi
 fetches robots.txt.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -83,9 +83,6 @@ class Cache:
         """Entries of origins whose fetch failed on the route, for example at a proxy, or ended with
         a redirect to a disallowed URL. The fetch of another crawl, with another proxy or other
         rules, may succeed, so only this crawl uses these entries."""
-        self.terms_in: Callable[[RobotsTxt, Tokens], Mapping[str, Any]] = lambda *_: {}
-        """Returns what a robots.txt asks of crawlers beside its rules, such as a delay. The
-        admission sets it, for all crawls of the process to the same."""
         self._parsed = parsed
         self._time = lookups.clock.time
         self._began = self._time()
@@ -160,7 +157,7 @@ class Cache:
         entry = Entry(access)
         if access.copy is not None:
             robots = RobotsTxt.parse(access.copy.body)
-            entry.add_rules(tokens, robots, self.terms_in(robots, tokens))
+            entry.add_rules(tokens, robots)
         return entry
 
     def census(self) -> Census:
@@ -244,7 +241,7 @@ class Cache:
 
     def _put(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
         if robots is not None:
-            entry.add_rules(tokens, robots, self.terms_in(robots, tokens))
+            entry.add_rules(tokens, robots)
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:

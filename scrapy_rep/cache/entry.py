@@ -8,11 +8,11 @@ the product tokens that were needed so far. Rules for other tokens are added whe
 """
 
 import math
-from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.lexer import is_robotstxt
 from scrapy_rep.protocol.origin import ROBOTSTXT
@@ -41,14 +41,14 @@ class Entry:
     """
 
     __slots__ = (
+        "_delays",
         "_rules",
-        "_terms",
         "_usage",
         "_verdict",
         "end",
         "fetched",
         "fingerprint",
-        "has_terms",
+        "has_delay",
         "is_known",
         "sha256",
         "start",
@@ -80,9 +80,9 @@ class Entry:
             else Verdict(access.pages is AllowedPages.ALL, access.reason, outage=access.outage)
         )
         self._rules: dict[Tokens, RuleSet] = {}
-        self._terms: dict[Tokens, Mapping[str, Any]] | None = None
-        self.has_terms: bool = False
-        """Whether robots.txt has terms for one of the lists of product tokens in the entry."""
+        self._delays: dict[Tokens, Delay] | None = None
+        self.has_delay: bool = False
+        """Whether robots.txt asks for one, for one of the lists of product tokens in the entry."""
         self._usage: dict[Tokens, UsageLines] | None = None
 
     def mark_used(self) -> None:
@@ -125,31 +125,30 @@ class Entry:
     def has_rules_for(self, tokens: Tokens) -> bool:
         return tokens in self._rules
 
-    def add_rules(
-        self, tokens: Tokens, robots: RobotsTxt, terms: Mapping[str, Any] | None = None
-    ) -> None:
-        """Add the rules, the ``terms`` and the usage preferences of ``robots`` for ``tokens``.
+    def add_rules(self, tokens: Tokens, robots: RobotsTxt) -> None:
+        """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``.
 
         Above 128 lists of tokens, the rules for the list that was added first are removed.
         """
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]
-            if self._terms is not None:
-                self._terms.pop(oldest, None)
+            if self._delays is not None:
+                self._delays.pop(oldest, None)
             if self._usage is not None:
                 self._usage.pop(oldest, None)
         self._rules[tokens] = robots.rules_for(*tokens)
-        if terms:
-            self._terms = {**(self._terms or {}), tokens: terms}
-            self.has_terms = True
+        delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
+        if delay is not None:
+            self._delays = {**(self._delays or {}), tokens: delay}
+            self.has_delay = True
         usage = robots.usage_lines_for(*tokens)
         if usage is not NO_USAGE_LINES:
             self._usage = {**(self._usage or {}), tokens: usage}
 
-    def term(self, tokens: Tokens, key: str) -> Any:
-        """Return what the group for ``tokens`` asks for under ``key``; None if nothing."""
-        return None if self._terms is None else self._terms.get(tokens, {}).get(key)
+    def delay(self, tokens: Tokens) -> Delay | None:
+        """Return the delay that the group for ``tokens`` asks for."""
+        return None if self._delays is None else self._delays.get(tokens)
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
         """Return the usage preferences of robots.txt for ``target``, an allowed page."""

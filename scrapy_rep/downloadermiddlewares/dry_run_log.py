@@ -10,7 +10,6 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.delays import DELAY
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decision
@@ -78,9 +77,8 @@ class DryRun:
 
     def _count_delay(self, decision: Decision) -> None:
         """Count an allowed request of a host with a delay; a new delay is reported."""
-        terms = self._admission.terms(decision) or {}
-        seconds = terms.get(DELAY)
-        if seconds is not None and decision.origin is not None:
+        seconds = self._admission.delay(decision)
+        if seconds and decision.origin is not None:
             host = decision.origin.host
             requests, _ = self._slow_hosts.get(host, (0, 0.0))
             self._slow_hosts[host] = requests + 1, seconds

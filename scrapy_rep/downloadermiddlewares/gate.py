@@ -168,8 +168,8 @@ class Gate:
                 return decision
             if not self._is_deferred(request, decision, source):
                 return decision
-            has_tried, deferral = True, self._admission.deferral
-            await self.wait(origin, Hold(deferral, deferral.next_try(entry)), source)
+            has_tried = True
+            await self.wait(origin, self._admission.deferral.until_next_try(entry), source)
             decision = decision._replace(verdict=None)
 
     async def _decide_anew(self, request: Request, decision: Decision, source: Source) -> Decision:
@@ -205,7 +205,7 @@ class Gate:
         if origin is not None and self._admission.hosts.is_dropping(origin.host):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
-        self.let_pass(request, decision, ticket, self._admission.terms(decision))
+        self.let_pass(request, decision, ticket, self._admission.delay(decision))
         return None
 
     def _is_deferred(self, request: Request, decision: Decision, source: Source) -> bool:
@@ -230,7 +230,7 @@ class Gate:
         return returned
 
     def let_pass(
-        self, request: Request, decision: Decision, ticket: Ticket, terms: Any = None
+        self, request: Request, decision: Decision, ticket: Ticket, delay: float = 0.0
     ) -> None:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
         origin, _, tokens, verdict, entry, _, judgement = decision
@@ -242,7 +242,7 @@ class Gate:
                 end = max(end, self._time() + _LIFE)
                 entry.mark_used()
         # A plain tuple, in less time.
-        request.meta[TICKET_KEY] = request.url, tokens, end, terms, source, filtered
+        request.meta[TICKET_KEY] = request.url, tokens, end, delay, source, filtered
         if verdict is not None:
             self._announcer.send_verdict(request, verdict, origin, decision)
         if judgement is not None:

@@ -54,7 +54,7 @@ class RobotsTxtMiddleware:
         self._gate = parts.gate
         # Read for each request.
         self._asks_always = parts.dry_run is not None or parts.has_overrides
-        self._keeps_terms = parts.admission.keeps_terms
+        self._keeps_delays = parts.admission.hosts.keeps_delays
         self._paused_hosts = parts.admission.paused_hosts
 
     @classmethod
@@ -90,7 +90,7 @@ class RobotsTxtMiddleware:
                 verdict is None
                 or not verdict.allowed
                 or self._asks_always
-                or (entry is not None and entry.has_terms and self._keeps_terms)
+                or (entry is not None and entry.has_delay and self._keeps_delays)
                 or self._paused_hosts
             ):
                 is_again = ticket.filtered is not None or ticket.source == Source.WIRE

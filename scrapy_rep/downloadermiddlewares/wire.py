@@ -119,12 +119,12 @@ class Wire:
         ticket = request.meta.get(TICKET_KEY)
         if not ticket:
             return False
-        url, tokens, end, terms, _, _ = ticket
+        url, tokens, end, delay, _, _ = ticket
         return (
             url == request.url
             and (tokens is None or tokens == self._tokens_of(request))
             and self._time() < end
-            and not terms
+            and not delay
             and not self._paused_hosts
         )
 
@@ -158,7 +158,7 @@ class Wire:
                 if ticket is not None:
                     origin = self._admission.origin_to_ask(request, ticket)
                 if ticket is not None and origin is not None:
-                    hold = await self._admission.admit_to_wire(request, origin, ticket.terms)
+                    hold = await self._admission.admit_to_wire(request, origin, ticket.delay)
                 # The place, or the store, may have come late.
                 fits = hold is None and (
                     decided_here or ticket is None or self._time() < ticket.end

@@ -23,7 +23,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.lookup import UNKNOWN
 from scrapy_rep.admission.reason import Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unreachable import describe_outages
@@ -52,14 +52,7 @@ RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
 """Seconds between the tries to read requests from disk; after the last try they stay there."""
 
 
-class _Unreadable(HoldReason):
-    """The requests of a lane can't be read from JOBDIR. Only the queue knows this reason."""
-
-    text = "the requests can't be read from JOBDIR"
-    end = "the next try to read them"
-
-
-_UNREADABLE: Final = _Unreadable()
+_UNREADABLE: Final = HoldReason("the requests can't be read from JOBDIR")
 
 
 class RobotsAwarePriorityQueue(Queue):
@@ -244,7 +237,7 @@ class RobotsAwarePriorityQueue(Queue):
         if hold is not None and hold.reason.defers:
             if self._is_overdue(lane, hold):
                 return Source.OVERDUE
-        elif not (hold and isinstance(hold.reason, Lookups)):
+        elif not (hold and hold.reason is UNKNOWN):
             self._forget_deferral(lane)
         if hold is None:
             return Source.QUEUE
@@ -268,7 +261,7 @@ class RobotsAwarePriorityQueue(Queue):
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if not self._requests.size_of(lane):  # none of its requests could be read
             self._forget(lane)
-        elif isinstance(hold.reason, Lookups):
+        elif hold.reason is UNKNOWN:
             self._holds.pop(lane, None)
             self._requests.set_unknown(lane)
         else:
@@ -389,7 +382,7 @@ class RobotsAwarePriorityQueue(Queue):
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         if self._admission is None:
             return
-        lookup = Hold(self._admission.lookups, math.inf)
+        lookup = Hold(UNKNOWN, math.inf)
         for lane, size in self._requests.waiting():
             if lane.origin is not None:
                 yield lane.origin, self._holds.get(lane, lookup), size

@@ -27,7 +27,7 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
     PriorityQueue,
 )
 
-from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.lookup import UNKNOWN
 from scrapy_rep.admission.reason import Hold, HoldReason
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import MARGIN
@@ -51,6 +51,7 @@ _CHECK_INTERVAL: Final = 1.0
 _DUE: Final = "due"
 """The key of the wait until the next origin in Redis is due."""
 _SETTLE: Final = "settle"
+_REDIS: Final = HoldReason("Redis is asked later")
 """The key of the wait until Redis is told that a request has left."""
 _SETTLE_INTERVAL: Final = 5.0
 """Seconds after which Redis is told that a request has left, if no other call has told it."""
@@ -123,7 +124,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
     def next_unknown(self) -> Origin | None:
         lookups = None if self._admission is None else self._admission.lookups
         for _, origin, hold in self._waiting:
-            if lookups and origin and hold.reason is lookups and not lookups.is_under_way(origin):
+            if lookups and origin and hold.reason is UNKNOWN and not lookups.is_under_way(origin):
                 return origin
         return None
 
@@ -184,7 +185,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
             self._count_as_deferred(self._requests.wait(name, seconds, defers=True))
             return None
         # Else any worker may do the lookup.
-        is_ours = has_room or origin in self._heads or not isinstance(hold.reason, Lookups)
+        is_ours = has_room or origin in self._heads or hold.reason is not UNKNOWN
         self._requests.wait(name, LEASE if is_ours else 0)
         if is_ours:
             self._set_waiting(origin, request, hold)
@@ -247,7 +248,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
         """Note that this worker waits until ``hold`` of ``origin`` ends; begin a pending lookup."""
         self._heads.setdefault(origin, request)
         self._waiting.add(origin, origin, hold)
-        if isinstance(hold.reason, Lookups):
+        if hold.reason is UNKNOWN:
             self._look_up()
 
     def _wake(self, keys: list[Origin | str]) -> None:
@@ -283,7 +284,7 @@ class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
 
     def _wait_for(self, key: str, seconds: float) -> None:
-        self._waiting.add(key, None, Hold(HoldReason(), self._clock.monotonic() + seconds))
+        self._waiting.add(key, None, Hold(_REDIS, self._clock.monotonic() + seconds))
 
     # Requests in Redis.
 

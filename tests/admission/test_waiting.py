@@ -9,7 +9,7 @@ from tests.made_up_time import MadeUpTime
 def test_a_timer_that_fires_early_ends_the_wait_all_the_same():
     time, ready = MadeUpTime(), []
     waiting = Waiting(time.clock, ready.extend)
-    waiting.add("a", A, Hold(HoldReason(), 1.0))
+    waiting.add("a", A, Hold(HoldReason(""), 1.0))
     (timer,) = time.calls
     time.now = 0.999
     timer.call()

@@ -48,17 +48,17 @@ class Worker(Parts):
         """Ask as the wire does; return the task, which ends when the store has answered."""
         origin = origin_of(request.url)
         self.sent_at[request] = self.time.now
-        admitted = self.admission.admit_to_wire(request, origin, self.terms(request))
+        admitted = self.admission.admit_to_wire(request, origin, self.delay(request))
         return asyncio.ensure_future(admitted)
 
-    def terms(self, request):
-        return self.admission.terms(self.decider.known_decision(request))
+    def delay(self, request):
+        return self.admission.delay(self.decider.known_decision(request))
 
     def sends(self, request):
         """Return why the wire does not send ``request`` now, or None."""
         if (
             self.admission.origin_to_ask(
-                request, Ticket(request.url, None, terms=self.terms(request))
+                request, Ticket(request.url, None, delay=self.delay(request))
             )
             is None
         ):

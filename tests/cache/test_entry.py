@@ -16,11 +16,11 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     robots = RobotsTxt.parse(body)
     crawlers = [(f"bot{'x' * n}",) for n in range(_MAX_TOKEN_LISTS + 2)]
     for tokens in crawlers:
-        entry.add_rules(tokens, robots, {"delay": 2})
+        entry.add_rules(tokens, robots)
     assert [entry.has_rules_for(tokens) for tokens in crawlers[:3]] == [False, False, True]
     assert all(entry.has_rules_for(tokens) for tokens in crawlers[2:])
-    assert entry.term(crawlers[1], "delay") is None
-    assert entry.term(crawlers[2], "delay") == 2
+    assert entry.delay(crawlers[1]) is None
+    assert entry.delay(crawlers[2]).seconds == 2
     assert entry.usage("/", crawlers[1]).result("search") == "unknown"
     assert entry.usage("/", crawlers[2]).result("search") == "allow"
 

@@ -43,7 +43,7 @@ class Scene:
         return self.returned
 
     def allow(self, request, seconds):
-        ticket = Ticket(request.url, None, self.worker.time.wall + seconds, {"delay": 1.0})
+        ticket = Ticket(request.url, None, self.worker.time.wall + seconds, 1.0)
         request.meta[TICKET_KEY] = tuple(ticket)
 
     async def handler(self, request):

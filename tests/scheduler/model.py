@@ -22,7 +22,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission import hosts
-from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.lookup import UNKNOWN
 from scrapy_rep.admission.ticket import Source, copy_for_scheduler, take_ticket
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
@@ -214,7 +214,7 @@ class Model:
             self.end(request)
             return
         decision.mark_entry_used()
-        request.meta["terms"] = self.admission.terms(decision)
+        request.meta["delay"] = self.admission.delay(decision)
 
     def sends(self):
         if waiting := [request for request in self.active if request not in self.sent]:
@@ -228,15 +228,15 @@ class Model:
             self.may_be_sent(request)
             self.sent[request] = self.time.now
             return
-        assert not isinstance(admitted.result.reason, Lookups), "it was decided already"
+        assert admitted.result.reason is not UNKNOWN, "it was decided already"
         if admitted.result.until > self.time.now + 2:
             self.give_back(request)
 
     async def pass_wire(self, request):
         if (reading := self.admission.hosts.read_pauses()) is not None:
             await reading
-        terms = request.meta["terms"]
-        return await self.admission.admit_to_wire(request, origin_of(request.url), terms)
+        delay = request.meta["delay"]
+        return await self.admission.admit_to_wire(request, origin_of(request.url), delay)
 
     def ends(self):
         if self.active:
@@ -412,7 +412,7 @@ class Model:
     def may_be_sent(self, request):
         """See that a request which is being sent keeps the delay of its host, and its pauses."""
         host, now = host_of(request), self.time.now
-        if delay := (request.meta["terms"] or {}).get("delay"):
+        if delay := request.meta["delay"]:
             assert now >= self.next_turns.get(host, 0.0), "in a delay"
             self.next_turns[host] = now + delay
         began, until = self.pauses.get(host, (math.inf, 0.0))

@@ -53,7 +53,10 @@ class Downloader:
         self.in_progress.discard(request)
 
 
-class Doors(HoldReason):
+CLOSED = HoldReason("the door is closed")
+
+
+class Doors:
     """The only reason to wait of an admission; ``open`` are the origins that need not, None: all."""
 
     def __init__(self, opened=None):
@@ -66,7 +69,10 @@ class Doors(HoldReason):
         if self.open is None or str(ask.origin) in self.open:
             return None
         self.asked.append(str(ask.origin))
-        return Hold(self, math.inf)
+        return Hold(CLOSED, math.inf)
+
+    def reserve(self, ask):
+        pass
 
     def let(self, origin):
         self.open.add(origin)
@@ -98,7 +104,8 @@ class FakeCrawler:
         if doors is not None:
             doors.crawler = self
             doors.admission = Parts(self, MadeUpTime()).admission
-            doors.admission.reasons[:] = [doors]
+            doors.admission.hold = doors.hold
+            doors.admission.reserve = doors.reserve
 
     def _wake(self):
         self.woken += 1

@@ -81,7 +81,7 @@ BREAKAGES = [
     (RequestTable, "_leave_out", a_popped_row_is_not_left_out),
     (RequestTable, "delete_finished", nothing_is_noted),
     (Admission, "_notify_host", a_host_is_not_told),
-    (Hosts, "sent", nothing_is_noted),
+    (Hosts, "acquire", nothing_is_noted),
     (Hosts, "hold", a_probe_is_forgotten),
     (Hosts, "_adopt_pause", nothing_is_noted),
 ]

@@ -12,9 +12,10 @@ from scrapy_rep import (
     RobotsAwareRedisLifoQueue,
     RobotsAwareRedisQueue,
 )
-from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Hold, HoldReason
+from scrapy_rep.admission.lookup import UNKNOWN, Lookups
+from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.ticket import take_ticket
+from scrapy_rep.admission.unreachable import UNREACHABLE
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import requests_in_redis
 from scrapy_rep.utils.clock import Clock
@@ -171,22 +172,6 @@ async def test_it_is_told_of_other_schedulers_too(settings, told):
 # The queue alone.
 
 
-class Lookup(Lookups):
-    """A lookup that ends when the test says so."""
-
-    def __init__(self):
-        pass
-
-    def start(self, ask):
-        pass
-
-
-class Down(HoldReason):
-    """An unreachable robots.txt."""
-
-    defers = True
-
-
 class Doors(queues.Doors):
     """The only reason to wait of an admission, which stands for several."""
 
@@ -205,12 +190,12 @@ class Doors(queues.Doors):
             self.heads.append(ask.head().url)
         seconds = self.seconds.get(name, 0.0)
         if seconds is None:
-            return Hold(Lookup(), math.inf)
+            return Hold(UNKNOWN, math.inf)
         if seconds:
-            return Hold(Down(), Clock().monotonic() + seconds)
-        return Hold(self, math.inf) if self.turns.get(name) is False else None
+            return Hold(UNREACHABLE, Clock().monotonic() + seconds)
+        return Hold(queues.CLOSED, math.inf) if self.turns.get(name) is False else None
 
-    def take(self, ask):
+    def reserve(self, ask):
         if str(ask.origin) in self.turns:
             self.turns[str(ask.origin)] = False
 
@@ -452,7 +437,7 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(redis, doors, queue):
 
 def test_what_the_admission_fails_for_goes_to_the_middleware(doors, queue):
     fill(queue, f"{DOWN}/1")
-    doors.hold = lambda ask: 1 / 0
+    doors.admission.hold = lambda ask: 1 / 0
     assert take_ticket(queue.pop()).source == "direct"
     assert drain(queue) == []
 

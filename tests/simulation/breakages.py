@@ -15,7 +15,7 @@ from scrapy_rep.utils.requests import host_of
 
 change = MemoryStore._change
 come, pause_after = Gate._wake, Hosts._pause_after
-sent, ended = Hosts.sent, Hosts.ended
+acquire, ended = Hosts.acquire, Hosts.ended
 hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
 
 
@@ -51,7 +51,7 @@ def the_delay_counts_from_the_send(self, host, request, sent_at, response):
 
 def a_claim_takes_no_time(self, ask):
     host = self._hosts.get(ask.host)
-    return sent(self, ask) if host is None or host.last is not ask.head() else 0.0
+    return acquire(self, ask) if host is None or host.last is not ask.head() else 0.0
 
 
 def what_begins_during_a_claim_is_not_seen(self, ask):
@@ -64,7 +64,7 @@ def what_begins_during_a_claim_is_not_seen(self, ask):
 
 
 def each_is_a_probe(self, ask):
-    return 60.0 if ask.host in self.refused else sent(self, ask)
+    return 60.0 if ask.host in self.refused else acquire(self, ask)
 
 
 def who_is_refused_stays_the_probe(self, ask, left, *, paused):
@@ -98,9 +98,9 @@ BREAKAGES = {
         (MemoryStore, "_change", any_lease_is_released),
         (Gate, "_wake", one_of_those_who_wait_is_woken),
         (Hosts, "ended", the_delay_counts_from_the_send),
-        (Hosts, "sent", a_claim_takes_no_time),
-        (Hosts, "sent", each_is_a_probe),
-        (Hosts, "not_sent", who_is_refused_stays_the_probe),
+        (Hosts, "acquire", a_claim_takes_no_time),
+        (Hosts, "acquire", each_is_a_probe),
+        (Hosts, "not_acquired", who_is_refused_stays_the_probe),
         (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
         (Hosts, "read_pauses", pauses_are_not_read),
         (HostLeases, "pauses_left", nobody_knows_who_has_refused),

@@ -209,12 +209,12 @@ class Worker:
     async def decide_again(self, request):
         # The rules are known for the tokens of the crawl.
         ticket = Ticket(*request.meta[TICKET_KEY])
-        decision, terms = self.decided(request)
-        self.gate.let_pass(request, decision, ticket, terms)
+        decision, delay = self.decided(request)
+        self.gate.let_pass(request, decision, ticket, delay)
 
     def decided(self, request):
         decision = self.decider.known_decision(Request(request.url))
-        return decision, self.admission.terms(decision)
+        return decision, self.admission.delay(decision)
 
     async def send(self, origin):
         """Send a request as a crawl does: as often as it is given back."""
