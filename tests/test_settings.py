@@ -26,24 +26,14 @@ from tests.crawling.web import robots
 WRONG = {
     "REP_STORE": [
         "robots.sqlite",
-        "sqlite://robots.sqlite",
-        "sqlite:///",
-        "sqlite:///robots/",
         "redis://",
         "redis://localhost:port",
-        "redis://localhost/notanumber",
-        "redis://localhost/1/5",
         "mysql://localhost",
         "redis+cluster://a,b",
-        "redis+sentinel://a,b/main",
         "memory://?timeout=1",
-        "sqlite:///x?timeout=0",
         "sqlite:///x?max_age=0",
-        "redis://localhost?max_age=1e300",
         "sqlite:///x?timeout=1e10",
         "sqlite:///x?max_bytes=1000",
-        "sqlite:///x?max_bytes=many",
-        "sqlite:///x?prefix=a",
         "redis://localhost?prefix=a%0Ab",
         5,
     ],
@@ -66,16 +56,7 @@ WRONG = {
     "REP_EVIDENCE": ["a\0.jsonl", "file:///a.jsonl", "evidence", "a.json", "a.gz", "a.warc.gz"],
     "REP_DEFER_TIMEOUT": [-1, "for ever"],
     "REP_CRAWL_DELAY_MAX": [-1, float("inf")],
-    "ROBOTSTXT_USER_AGENT": [
-        5,
-        [],
-        ["bot", 5],
-        "*",
-        '["mybot"',
-        "[5]",
-        "jävla-fanbot",
-        ["mybot", "böt"],
-    ],
+    "ROBOTSTXT_USER_AGENT": [5, [], ["bot", 5], "*", '["mybot"', "[5]", ["mybot", "böt"]],
 }
 
 
@@ -116,10 +97,8 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ),
         ("REP_STORE", "sqlite:///:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
         ("REP_STORE", "sqlite:///~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
-        ("REP_STORE", "sqlite:////~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
         ("REP_STORE", "memory", "'memory://'; did you mean 'memory://'?"),
         ("REP_STORE", "redis://host/abc", REDIS),
-        ("REP_STORE", "redis:host", f"{REDIS}; did you mean 'redis://host'?"),
         ("REP_STORE", "redis:me:pass@host", f"{REDIS}; did you mean 'redis://***@host'?"),
         ("REP_STORE", "Redis://host", f"{REDIS}; did you mean 'redis://host'?"),
         (
@@ -131,7 +110,6 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_STORE", "localhost:6379", f"{STORES}; did you mean 'redis://localhost:6379'?"),
         ("REP_STORE", "http://host", STORES),
         ("REP_PURPOSES", "ai-train", "a list of ...; did you mean 'ai-training'?"),
-        ("REP_PURPOSES", "tdm,AI-Input", "a list of ...; did you mean 'ai-input'?"),
         ("REP_PURPOSES", "seo", "a list of 'search', 'ai-input', 'ai-training', 'tdm'"),
         ("REP_USAGE_ACTION", "drop_items", "...; did you mean 'drop-items'?"),
         ("REP_EVIDENCE", "evidence", "a path that ends in .jsonl or .jsonl.gz"),
@@ -182,11 +160,8 @@ def test_of_two_values_that_contradict_each_other_both_are_named(low, high):
     "uri",
     [
         "redis://user:secret@host:port/0",
-        "redis://:sec/ret@host",
         "redis://:sec@ret@host:x",
-        "rediss:/:secret@host",
         "postgres://me:secret@host/db?password=secret",
-        ":secret@host",
         "redis://host:port/0?password=secret",
     ],
 )
@@ -209,7 +184,6 @@ def test_a_password_is_not_among_what_was_changed():
 @pytest.mark.parametrize(
     ("name", "value", "field", "read"),
     [
-        ("REP_TIMEOUT", "10", "timeout", 10.0),
         ("REP_CONCURRENT_FETCHES", "7", "concurrent_fetches", 7),
         ("REP_CACHE_TTL", 0, "cache_ttl", 0.0),
         ("REP_META_TAGS", "0", "meta_tags", False),
@@ -338,13 +312,6 @@ async def test_what_the_user_has_set_or_switched_off_stays():
     seen, settings = await middlewares({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": BUILTIN})
     assert not {BuiltInMiddleware, RobotsTxtMiddleware} & set(seen)
     assert settings["ROBOTSTXT_PARSER"] == BUILTIN
-
-
-async def test_builtin_without_robotstxt_obey_nothing_is_asked(web):
-    site = web.site(robots("User-agent: *\nDisallow: /"))
-    result = await crawl(site.url("/a"), settings={"ROBOTSTXT_OBEY": False})
-    assert result.fetched == [site.url("/a")]
-    assert site.robots_requests == []
 
 
 class Kept(BuiltInMiddleware):

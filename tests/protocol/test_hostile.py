@@ -14,6 +14,8 @@ from tests.protocol.asking import TIMES
 from tests.protocol.hostile import FILES, URL_LENGTH, URLS
 
 SIZE = 8 * 1024
+PART = 16
+"""Of the largest file, whose memory is measured, and of its bound."""
 
 
 def calls(function, *values):
@@ -62,7 +64,7 @@ def test_a_verdict_costs_at_most_a_few_calls_a_rule(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_memory_is_that_of_32_mib_for_500_kib(name):
-    body = FILES[name](MAX_BODY_BYTES // 8)
+    body = FILES[name](MAX_BODY_BYTES // PART)
     tracemalloc.start()
     try:
         rules = parse(body)
@@ -76,11 +78,11 @@ def test_memory_is_that_of_32_mib_for_500_kib(name):
         held = with_rules - tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert peak < 32 * 2**20 // 8
-    assert nbytes < 16 * 2**20 // 8
-    assert estimated < 32 * 2**20 // 8
-    # Threads of the test runner allocate something, too.
-    assert min(estimated, nbytes) > 0.9 * held - 1_024
+    assert peak < 32 * 2**20 // PART
+    assert nbytes < 16 * 2**20 // PART
+    assert estimated < 32 * 2**20 // PART
+    # Threads of the test runner allocate something, too; and what each group has is not counted.
+    assert min(estimated, nbytes) > 0.9 * held - 4_096
 
 
 STAGES = {

@@ -23,53 +23,39 @@ def codes(body):
         (b"", []),
         (b"# all\n\n" + GROUP + b"Disallow: /a # why\nAllow:\nSitemap: https://a.example/s\n", []),
         (b"\xef\xbb\xbf" + GROUP, [(None, "byte-order-mark")]),
-        (b"\xef\xbb" + GROUP, [(None, "byte-order-mark")]),
         (b"\xef" + GROUP, [(None, "byte-order-mark")]),
-        (b" <!DOCTYPE html>", [(None, "html"), (1, "skipped")]),
         (b"\xef\xbb\xbf<html>", [(None, "byte-order-mark"), (None, "html"), (1, "skipped")]),
+        (b" <!DOCTYPE html>", [(None, "html"), (1, "skipped")]),
         (b"Disallow: /", [(None, "no-group"), (1, "without-group")]),
         (b"Disallow: /\n" + GROUP, [(1, "without-group")]),
         (GROUP + b"Dissallow: /", [(2, "misspelt")]),
         (GROUP + b"Disallow /", [(2, "no-colon")]),
-        (GROUP + b"Disalow /", [(2, "misspelt"), (2, "no-colon")]),
         (GROUP + b"Crawl-delay: 5\nHost: a\nVisit-Time: 0600-0845", []),
         (GROUP + b"Content-Usage: search=y\nContent-Signal: search=yes\nNoindex: /a\nHost: a", []),
         (GROUP + b"Clean-param: a /b\nNosnippet: /a", [(3, "unknown-field")]),
         (b"User-agent: * Disallow: /x", [(1, "several-fields")]),
-        (b"User-agent: a Disallow: /x", [(1, "several-fields"), (1, "beyond-the-name")]),
         (GROUP + b"Disallow: /a Disallow: /b", [(2, "several-fields")]),
         (GROUP + b"Disallow: /a /b", [(2, "several-paths")]),
-        (GROUP + b"Allow: /a, /b", [(2, "several-paths")]),
-        (GROUP + b"Disallow: /my files/", []),
         (b"Crawl-delay: 5\nHost: a\nContent-Usage: search=y\n" + GROUP, [(1, "without-group"), (3, "without-group")]),
         (b"Content-Signal: search=yes\nLicense: https://a.example/l.xml\n" + GROUP, []),
-        (GROUP + b"LLM-Policy: /a", [(2, "unknown-field")]),
         (GROUP + b"Crawl-delay: ten\nCrawl-delay: -5", [(n, "delay-not-taken") for n in (2, 3)]),
-        (GROUP + b"Crawl-delay: 86401\nRequest-rate: 1", [(n, "delay-not-taken") for n in (2, 3)]),
         (GROUP + b"Crawl-delay: 0\nCrawl-delay: 0.0\nRequest-rate: 1/5s", []),
         (GROUP + b"these are words", [(2, "skipped")]),
-        (GROUP + b": /", [(2, "skipped")]),
         (GROUP + b"Disallow: /caf\xe9", [(2, "not-utf-8")]),
         (GROUP + b"Disallow: /a\0b", [(2, "nul")]),
         (GROUP + b"Disallow: /" + b"a" * 16_700, [(2, "cut")]),
         (b"User-agent:\nDisallow: /", [(1, "no-name")]),
-        (b"User-agent: 2000\nDisallow: /", [(1, "no-name")]),
         (b"User-agent: *bot\nDisallow: /", [(1, "no-name")]),
         (b"User-agent: * all\nDisallow: /", []),
         (b"User-agent: bot/1.0\nDisallow: /", [(1, "beyond-the-name")]),
-        (b"User-agent: bot.2\nDisallow: /", [(1, "beyond-the-name")]),
         (GROUP + b"Disallow: https://a.example/b", [(2, "no-path")]),
-        (GROUP + b"Disallow: private/", [(2, "no-path")]),
         (GROUP + b"Disallow: /a$b", [(2, "dollar-inside")]),
-        (GROUP + b"Disallow: /a$", []),
         (GROUP + b"Sitemap: /s.xml", [(2, "relative-url")]),
         (GROUP + b"Disallow: /a\nDisallow: /a", [(3, "never-wins")]),
         (GROUP + b"Disallow: /a\nAllow: /a", [(2, "never-wins")]),
         (GROUP + b"Disallow: /a\nDisallow: /a*", [(2, "never-wins")]),
         (GROUP + b"Disallow: /%7Ea\nDisallow: /~a", [(3, "never-wins")]),
-        (GROUP + b"Disallow: /?a=%2F\nDisallow: /?a=/", [(3, "never-wins")]),
         (GROUP + b"Disallow: /*%2F\nDisallow: /*/", []),
-        (GROUP + b"Disallow: *\nAllow: **", [(2, "never-wins")]),
         (GROUP + b"Disallow: /a\n\nUser-agent: b\nDisallow: /a", []),
         (b"User-agent: a\nUser-agent: b\nDisallow: /a\nDisallow: /a$", []),
     ],
@@ -108,10 +94,11 @@ def test_what_each_line_was_taken_for():
 
 @pytest.mark.spec("F-13")
 def test_what_is_over_the_limit_is_not_read():
-    body = GROUP + b"Disallow: /a\n" * 40_000
+    line = b"Disallow: /" + b"a" * 989 + b"\n"
+    body = GROUP + line * 600
     result = lint(body)
     assert result.findings[0].code == "too-large"
-    assert len(result.readings) == 1 + (512_000 - len(GROUP)) // 13
+    assert len(result.readings) == 1 + (512_000 - len(GROUP)) // len(line)
     assert lint(b"a" * 600_000).readings == []
 
 

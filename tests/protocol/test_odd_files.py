@@ -7,37 +7,24 @@ from scrapy_rep.protocol import RobotsTxt
 ROWS = [
     # RFC 3986 §2: no URI has them as they are, so their escape is their only form.
     (b"/a\x01b", "/a%01b", True),
-    (b"/a\x01b", "/ab", False),
-    (b"/a\x7fb", "/a%7Fb", True),
-    (b"/a\x1b[31m", "/a%1B[31m", True),
     (b"/a\tb", "/a%09b", True),
-    (b"/a\tb", "/a", False),
     (b"\t/a\t", "/a", True),
-    (b"\x0b/a\x0c", "/a", True),
     (b"/a\x00b", "/a", True),  # ours: a NUL ends the content of a line
-    (b"\x00/a", "/a", False),
-    (b"/a\x85", "/a%85", True),
     (b"/a\xff", "/a%FF", True),
-    (b"/a\xff", "/a%C3%BF", False),
     (b"/\xe9", "/%E9", True),  # Latin-1 in the file, and in the URL
     (b"/\xe9", "/%C3%A9", False),
-    (b"/\xc3\xa9", "/%c3%a9", True),
     (b"/\xf0\x9f\x98\x80", "/\U0001f600", True),
     (b"/\xed\xa0\x80", "/%ED%A0%80", True),  # half of a pair: no UTF-8, but octets
 ]
 FILES = [
     # RFC 9309 §2.2: lines that are no records are skipped, wherever they come from.
     (b"<html><body>Not found</body></html>", "/", True),
-    (b"<!DOCTYPE html>\n<title>User-agent: *</title>\n<p>Disallow: /</p>", "/", True),
     (b"<pre>\nUser-agent: *\nDisallow: /\n</pre>", "/a", False),
     (b"<pre>User-agent: *\nDisallow: /</pre>", "/a", True),  # no group before the rule
-    (b"<html>\r\nUser-agent: *<br>\r\nDisallow: /a<br>\r\n", "/a", True),  # /a<br>, in no URL
     (b"<html>\r\nUser-agent: *<br>\r\nDisallow: /a<br>\r\n", "/a<br>", True),  # *<br> is nobody
     (b"&lt;\nUser-agent: *\nDisallow: /a&amp;b", "/a&amp;b", False),
-    (b"User-agent: *\n<b>Disallow: /</b>\nDisallow: /a", "/b", True),
     (b"User-agent: *\n<b>Disallow: /</b>\nDisallow: /a", "/a", False),
     (b'{"error": "not found"}', "/", True),
-    (b"%PDF-1.4\nUser-agent: *\nDisallow: /a", "/a", False),
     (b"\x1f\x8b\x08\x00binary\xff\n\nUser-agent:*\nDisallow:/a", "/a", False),
 ]
 

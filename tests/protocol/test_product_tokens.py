@@ -21,21 +21,16 @@ def test_product_token():
     ("value", "tokens"),
     [
         ("mybot", ("mybot",)),
-        ("  mybot ", ("mybot",)),
         ("mybot-news, mybot", ("mybot-news", "mybot")),
         (["mybot-images", "mybot"], ("mybot-images", "mybot")),
         (("mybot", "MyBot", "other"), ("mybot", "other")),
         (["", " ", "mybot"], ("mybot",)),
         ("", ()),
-        ([], ()),
         ("*", ()),
         ("mybot*", ("mybot",)),
-        ("mybot2", ("mybot2",)),
-        ("my.bot", ("my.bot",)),
         ("mybot/1.0", ("mybot",)),
         ("Mozilla/5.0 (compatible; mybot/1.0; +http://example.com/bot.html)", ("mybot",)),
         (["mybot-images", "Scrapy/2.19 (+https://scrapy.org)"], ("mybot-images", "Scrapy")),
-        ("123", ("123",)),
         (["008", "x"], ("008", "x")),
         ("mybot/1.0 (från Umeå)", ("mybot",)),
     ],
@@ -57,9 +52,7 @@ def test_a_setting_whose_names_would_be_cut_or_lost_is_refused(value):
     ("name", "tokens"),
     [
         ("mybot*", ("mybot",)),
-        ("mybot™", ("mybot",)),
         ("008", ("008",)),
-        ("mybot/1 (x)", ("mybot",)),
         ("*", ()),
         ("jävla-fanbot", ("jävla-fanbot",)),
         ("över.bot2*", ("över.bot2",)),
@@ -69,15 +62,6 @@ def test_tokens_of_name(name, tokens):
     assert tokens_of_name(name) == tokens
 
 
-GOOGLEBOT_MOBILE = (
-    "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like "
-    "Gecko) Chrome/W.X.Y.Z Mobile Safari/537.36 (compatible; Googlebot/2.1; "
-    "+http://www.google.com/bot.html)"
-)
-BINGBOT = (
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; "
-    "+http://www.bing.com/bingbot.htm) Chrome/103.0.5060.134 Safari/537.36"
-)
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0"
@@ -89,7 +73,6 @@ CHROME = (
     [
         ("Scrapy/2.19.0 (+https://scrapy.org)", ("Scrapy",)),
         (b"Scrapy/2.19.0 (+https://scrapy.org)", ("Scrapy",)),
-        ("MyBot", ("MyBot",)),
         ("MyBot/1.0 libfoo/2", ("MyBot", "libfoo")),
         ("MyBot/1.0 (see also: HelperBot/3)", ("MyBot", "HelperBot")),
         ("MyBot/1.0 mybot/2.0", ("MyBot",)),
@@ -97,48 +80,27 @@ CHROME = (
             "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
             ("Googlebot",),
         ),
-        (GOOGLEBOT_MOBILE, ("Googlebot",)),
-        (BINGBOT, ("bingbot",)),
         (CHROME, ()),
         ("Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0", ()),
         ("Mozilla/5.0 (compatible; a.b.example/2 www.x.com/3 me@x.com/4)", ("a.b.example",)),
         ("Mozilla/5.0 (compatible; mybot; +https://my.bot)", ("mybot",)),
-        ("Mozilla/5.0 (compatible;mybot;+https://my.bot)", ("mybot",)),
-        ("Mozilla/5.0 (KHTML, like Gecko; Compatible ; mybot ) Chrome/1", ("mybot",)),
         ("Mozilla/5.0 (compatible; my.bot2 +https://my.bot)", ("my.bot2",)),
-        ("Mozilla/5.0 (compatible; mybot/beta; +https://my.bot)", ("mybot",)),
         ("Mozilla/5.0 (compatible; Speedy Spider; https://a.example)", ("Speedy",)),
         ("Mozilla/5.0 (compatible; mybot; helper; other/2)", ("mybot", "other")),
         ("Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Trident/5.0; mybot)", ()),
-        ("Mozilla/5.0 (compatible; Windows NT 10.0; mybot)", ()),
-        ("Mozilla/5.0 (compatible; Linux x86_64; mybot)", ()),
-        ("Mozilla/5.0 (compatible; Mac OS X; mybot)", ()),
         ("Mozilla/5.0 (compatible; Intel Mac OS X 10_15; mybot)", ()),
         ("Mozilla/5.0 (compatible; my.bot/about; Linux)", ()),
-        ("Mozilla/5.0 (X11; Linux) AppleWebKit/605.1.15 Safari/605.1.15 Ddg/17.4", ()),
-        ("Mozilla/5.0 (Windows NT 6.1; Goanna/6.4) Goanna/20230101 PaleMoon/32.0.0", ()),
-        ("Mozilla/5.0 (compatible; X11; Macintosh; Android 9)", ()),
         ("MyBot/1 (Linux/5.4; Android/9)", ("MyBot",)),
-        ("Mozilla/5.0 (compatible; https://my.bot; mybot)", ()),
         ("Mozilla/5.0 (compatible; +https://my.bot)", ()),
-        ("Mozilla/5.0 (compatible; www.my.bot/bot)", ()),
-        ("Mozilla/5.0 (compatible; me@my.bot)", ()),
-        ("Mozilla/5.0 (compatible; Let's crawl)", ()),
-        ("Mozilla/5.0 (compatible; 1.0)", ()),
         ("Mozilla/5.0 (compatible; ; ) (compatible) (incompatible; mybot)", ()),
-        ("CCBot/2.0 (https://commoncrawl.org/faq/)", ("CCBot",)),
         ("https://example.com/bot", ()),
-        ("python-requests/2.31", ("python-requests",)),
         ("Mail.RU_Bot/2.0", ("Mail.RU_Bot",)),
         ("a (b (c/1) d/2) e", ("a", "e", "c", "d")),
         ("a) b (c/1", ("a", "b", "c")),
         ("", ()),
-        ("1.0", ()),
-        ("böt/1", ("böt",)),
         ("böt/1".encode(), ("böt",)),
         ("Mozilla/5.0 (compatible; böt; bäm/2)", ("böt", "bäm")),
         ("mybot/1 \N{EN DASH} ein Crawler", ("mybot", "ein", "Crawler")),
-        ("бот/1", ("бот",)),
         (b"b\xf6t/1", ("böt",)),
         (b"\xa0\xa9", ()),
     ],

@@ -11,7 +11,14 @@ from scrapy_rep.protocol.limits import (
     MAX_USAGE_BYTES,
     MAX_USAGE_URIS,
 )
-from scrapy_rep.protocol.usage import PURPOSES, REVISIONS, Statement, Usage
+from scrapy_rep.protocol.usage import (
+    NO_USAGE_LINES,
+    PURPOSES,
+    REVISIONS,
+    Statement,
+    Usage,
+    judge,
+)
 
 URL = "https://example.com"
 
@@ -41,16 +48,11 @@ def letters(said):
 
 VECTORS = [
     (["/*.pdf$ train-ai=n", "search=y"], "/f/a.pdf?x", {"search": "y"}),
-    (["train-ai=n", "/blog/"], "/blog/x", {}),
     (["ai-train=no"], "/x", {}),
-    (["/r/ ai=n train-ai=n"], "/r/x", {}),
-    (["train-ai = n"], "/x", {}),
     # Paths are equal in canonical form; different paths of equal length all hold.
     (["/%62/ train-ai=y", "/b/ train-ai=n, search=y"], "/b/x", {"train-ai": "n", "search": "y"}),
     (["/a*c train-ai=y", "/abc train-ai=n", "/*bc search=n"], "/abc", {"train-ai": "n", "search": "n"}),
     (["/b* train-ai=n", "/b train-ai=y"], "/b", {"train-ai": "n"}),
-    (["/a*b train-ai=n"], "/x/ab", {}),
-    (["/a*b train-ai=n"], "/a/b", {"train-ai": "n"}),
 ]  # fmt: skip
 
 
@@ -89,7 +91,6 @@ LINE = b"Content-Usage: train-ai=y\n"
         (OF_EACH, ["a"], [3], "allow"),
         (OF_EACH, ["b"], [1], "disallow"),
         (OF_EACH, ["c"], [1], "disallow"),
-        (b"Content-Signal: ai-train=no", ["a"], [1], "disallow"),
         (b"Content-Signal: ai-train=no\nUser-agent: a\nDisallow: /", ["b"], [1], "disallow"),
         # Other lines above all groups are nobody's.
         (b"Content-Usage: train-ai=n\nUser-agent: *\nAllow: /\n", ["a"], [], "unknown"),
@@ -97,8 +98,6 @@ LINE = b"Content-Usage: train-ai=y\n"
         (b"User-agent: *\nDisallowAITraining: /\n", ["a"], [], "unknown"),
         # Signals behind a blank line are those of the group above.
         (BEHIND, ["a"], [6], "disallow"),
-        (BEHIND, ["b"], [], "unknown"),
-        (b"User-agent: *\nDisallow: /\n", ["mybot"], [], "unknown"),
         # Of more lines than are read, all are a disallow.
         (b"User-agent: *\n" + LINE * 1_300, ["a"], [2], "allow"),
         (b"User-agent: *\n" + LINE * 1_350, ["a"], [None] * 2, "disallow"),
@@ -114,10 +113,8 @@ def test_whose_a_line_is(body, tokens, lines, training):
     ("robots", "header", "result"),
     [
         ("train-ai=y", "train-ai=n", "disallow"),
-        ("search=y", "train-ai=y", "allow"),
         ("train-ai=n", "train-ai=y", "disallow"),
         ("train-ai=y", "train-ai", "allow"),
-        ("train-ai=y", "broken=", "allow"),
     ],
 )
 def test_a_header_on_top_is_combined(robots, header, result):
@@ -128,6 +125,7 @@ def test_a_header_on_top_is_combined(robots, header, result):
 
 def test_lines_of_a_header_are_joined():
     said = Usage().with_header("content-usage", [b"train-ai=y", "search=n, train-ai=n"])
+    assert said.with_header("Server", ["train-ai=y"]) == said
     assert letters(said) == {"train-ai": "n", "search": "n"}
     assert letters(Usage().with_header("content-usage", ["train-ai=n", "broken="])) == {}
 
@@ -135,21 +133,13 @@ def test_lines_of_a_header_are_joined():
 @pytest.mark.parametrize(
     ("line", "is_read"),
     [
-        ("Content-Usage: train-ai=n", True),
         ("Content-Usage: /\ttrain-ai=n", True),
         ("Content-Usage: /x  train-ai=n", True),
-        ("Content-Usage: /%78 train-ai=n", True),
         ("Content-Usage: *x train-ai=n", False),
-        ("Content-Usage: /y train-ai=n", False),
         ("Content-Usage: /xy train-ai=n", False),
-        ("Content-Usage: /X train-ai=n", False),
-        ("Content-Usage:", False),
         ("Content-Usage train-ai=n", False),
-        ('Content-Usage: train-ai="n"', False),
         ("Content-Usage: train-ai=(n)", False),
-        ("Content-Usage: train-ai=N", False),
         ("Content-Usage: train-ai=?0", False),
-        ("Content-Usages: train-ai=n", False),
     ],
 )
 def test_how_a_line_may_be_written(line, is_read):
@@ -179,16 +169,11 @@ def test_statements_tell_where_they_come_from():
 @pytest.mark.parametrize(
     ("lines", "path", "results"),
     [
-        (["search=yes, ai-train=no"], "/x", ("allow", "unknown", "disallow")),
         (["search=yes,ai-train=no,use=reference"], "/x", ("allow", "unknown", "disallow")),
-        (["Search = YES ,AI-Train=No"], "/x", ("allow", "unknown", "disallow")),
         (["ai_train=no, ai-retrieval=no"], "/x", ("unknown", "unknown", "disallow")),
         (["ai-input=no, search=maybe, =, x"], "/x", ("unknown", "disallow", "unknown")),
-        (["search=yes, search=no"], "/x", ("disallow", "unknown", "unknown")),
         (["search=yes", "search=no"], "/x", ("disallow", "unknown", "unknown")),
         (["search=no", "/blog/ ai-train=no"], "/blog/x", ("unknown", "unknown", "disallow")),
-        (["search=no", "/blog/ ai-train=no"], "/x", ("disallow", "unknown", "unknown")),
-        (["nothing"], "/x", ("unknown", "unknown", "unknown")),
     ],
 )
 @pytest.mark.parametrize("field", ["Content-Signal", "content-signals"])
@@ -203,10 +188,8 @@ def test_content_signal(lines, path, results, field):
     [
         (["ai-train=no"], [], "/x", ("unknown", "unknown", "disallow")),
         (["search=yes, ai-train=no"], [], "/x", ("unknown", "unknown", "disallow")),
-        (["search=yes"], [], "/x", ("unknown", "unknown", "unknown")),
         (["ai-train=no", "/open/ ai-train=yes"], [], "/open/x", ("unknown", "unknown", "disallow")),
         (["/a/ search=no"], [], "/a/x", ("disallow", "unknown", "unknown")),
-        (["/a/ search=no"], [], "/b", ("unknown", "unknown", "unknown")),
         (["ai-train=no"], ["ai-train=yes"], "/x", ("unknown", "unknown", "allow")),
         (["ai-train=no"], ["/a/ search=yes"], "/x", ("unknown", "unknown", "unknown")),
     ],
@@ -253,7 +236,6 @@ def test_signals_in_a_header():
         (None, "1", "disallow"),
         ("0", "1", "disallow"),
         ("1", "0", "allow"),
-        ("1", "2", "disallow"),
         ("2", None, "unknown"),
         ("0, 1", None, "disallow"),
     ],
@@ -309,21 +291,13 @@ def test_licenses(token, uri, path):
     assert {said.result(purpose) for purpose in PURPOSES} == {"unknown"}
 
 
-def test_a_file_with_a_license_and_no_group():
-    said = of(b"license: https://a.example/1")
-    assert [s.raw for s in said.statements] == ["https://a.example/1"]
-
-
 @pytest.mark.parametrize(
     ("link", "uris"),
     [
         ('<https://a.example/1>; rel="license"; type="application/rsl+xml"', ["1"]),
         ("<https://a.example/1>; type=application/rsl+xml; rel=license", ["1"]),
         ('<https://a.example/1>; title="a, b; <c>"; rel="x license"; type="application/RSL+xml"', ["1"]),
-        ('<https://a.example/1>; rel="license"', []),
-        ('<https://a.example/1>; rel="next"; type="application/rsl+xml"', []),
         ('<1>; rel="license"; type="application/rsl+xml"', []),
-        ("<https://a.example/1", []),
         # What is never closed is read once, not from each of its parts anew.
         ('<1>; title="<https://a.example/1>; rel=license; type=application/rsl+xml', []),
         ('<https://a.example/1>; rel="next", <https://a.example/2>; rel="license"; type="application/rsl+xml"', ["2"]),
@@ -343,12 +317,7 @@ def test_licenses_in_a_link_header(link, uris):
         ("otherbot: noai", []),
         ("otherbot: noai, mybot: noml", ["noml"]),
         ("unavailable_after: Friday, 25-Jun-10 15:00:00 PST, noai", ["noai"]),
-        ("noaix", []),
-        ("x-noai", []),
-        ("index", []),
-        ("noindex; noai", ["noai"]),
         ("noimageai noai", ["noai", "noimageai"]),
-        ("otherbot: noimageai noai", []),
     ],
 )
 def test_tags_in_a_header(header, labels):
@@ -361,22 +330,15 @@ def test_tags_in_a_header(header, labels):
     ("name", "content", "result"),
     [
         ("robots", "noai", "disallow"),
-        (" ROBOTS ", "all, noml", "disallow"),
         ("mybot", "noai", "disallow"),
         ("otherbot", "noai", "unknown"),
-        ("robots", "index noml", "disallow"),
         ("robots", "\ufeffnoai", "disallow"),
-        ("robots", "noimageai", "unknown"),
         ("description", "noai", "unknown"),
     ],
 )
 def test_tags_in_meta_elements(name, content, result):
     said = Usage(tokens=("MyBot",)).with_meta([(name, content)])
     assert said.result("ai-training") == result
-
-
-def test_a_header_that_is_about_something_else():
-    assert Usage().with_header("Server", ["train-ai=n"]) == Usage()
 
 
 def test_across_sources_any_disallow_counts():
@@ -400,8 +362,24 @@ def test_usage_goes_through_json():
     assert Usage.from_dict(json.loads(json.dumps(said.as_dict()))) == said
 
 
-def test_every_source_names_its_revision():
-    assert all(REVISIONS.values())
+def test_preferences_are_judged_by_purposes():
+    said = usage("Content-Usage: train-ai=n, search=y")
+    judged = judge(said, ["search", "ai-training"])
+    assert judged.refused
+    assert not judge(said, ["search"]).refused
+    results = {"search": "allow", "ai-training": "disallow"}
+    assert judged.as_dict() == {"results": results, **said.as_dict()}
+
+
+def test_elements_that_can_not_be_read_disallow():
+    assert judge(Usage().with_meta(None), ["tdm", "ai-training"]).results == dict.fromkeys(
+        ["tdm", "ai-training"], "disallow"
+    )
+
+
+def test_lines_know_their_size():
+    robots = RobotsTxt.parse(b"Content-Signal: x=no\nUser-agent: *\nLicense: https://a.example/1\n")
+    assert 0 == NO_USAGE_LINES.nbytes < 500 < robots.usage_lines_for("a").nbytes < 2_000
 
 
 @pytest.mark.parametrize("value", ["0,", "x,", "noindex,"])
@@ -444,12 +422,6 @@ def test_what_is_told_of_a_page_is_bounded():
     usage = RobotsTxt.parse(body).usage(URL, "a").with_header("tdm-policy", map(str, range(99)))
     assert len(usage.statements) <= 2 + MAX_USAGE_URIS
     assert usage.value("train-ai") == "disallow"
-
-
-def test_more_lines_than_are_read_disallow_all_purposes_of_all_sources():
-    usage = of(b"User-agent: *\n" + LINE * 1_350)
-    assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
-    assert usage.value("search") == "disallow"
 
 
 def test_lines_are_read_up_to_the_limit_to_the_byte():
