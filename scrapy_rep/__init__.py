@@ -12,7 +12,7 @@ tags and usage preferences.
 
 The rules are in ``cache/cache.py`` until they expire. A lookup reads the record of an origin (how
 the last fetches ended) in one of the ``stores``, or fetches robots.txt (``fetch/fetcher.py``). The
-``extensions`` only receive signals: the report and the evidence.
+``extensions``, report and evidence, change nothing.
 
 If an error occurs while a request is decided, the error is logged and the request is dropped. In a
 dry run the request is sent.
@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon as Addon
-    from scrapy_rep.cache.cache import Census as Census
     from scrapy_rep.downloadermiddlewares.outermost import (
         RobotsTxtFetchMiddleware as RobotsTxtFetchMiddleware,
     )
@@ -65,7 +64,6 @@ _OLDEST: Final = (2, 14)
 # used without Scrapy.
 _HOMES: Final = {
     "Addon": "scrapy_rep.addon",
-    "Census": "scrapy_rep.cache.cache",
     "CrawlClosingError": "scrapy_rep.exceptions",
     "RobotParser": "scrapy_rep.robotparser",
     "Robots": "scrapy_rep.robots",

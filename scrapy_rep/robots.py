@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.cache.cache import Cache, Census
+from scrapy_rep.cache.cache import Cache
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.origin import Origin, origin_of
@@ -158,10 +158,6 @@ class Robots:
             Wait(str(origin), reason, until, requests)
             for origin, reason, until, requests in self._holds()
         ]
-
-    def census(self) -> Census:
-        """Return the current numbers of origins that are known, being looked up, or unreachable."""
-        return self._cache.census()
 
     async def record(self, page: str | Request) -> Record | None:
         """Return the last record of the origin of ``page``, or None. Nothing is fetched.

@@ -20,16 +20,9 @@ robotstxt_forbidden: Final = object()
 """``(request, verdict, dropped)``: a request was dropped. In a dry run ``dropped`` is false: the
 request was sent, and would be dropped otherwise."""
 robotstxt_fetched: Final = object()
-"""``(origin, outcome, request, record, previous)``: a fetch of robots.txt ended, with or without
-success. ``previous`` is the record before; None if there was none."""
-robotstxt_loaded: Final = object()
-"""``(origin, request, record)``: a valid record of robots.txt was found in the store."""
-robotstxt_crawl_delay: Final = object()
-"""``(origin, delay, taken)``: a robots.txt has a delay between requests. ``taken`` is the delay
-that is used; None if DOWNLOAD_SLOTS has a delay for the slot."""
-robotstxt_back_off: Final = object()
-"""``(origin, status, seconds)``: a site refused a request with 429 or 503. Its host gets no
-requests for ``seconds``."""
+"""``(origin, outcome, request, record, previous, stored)``: a fetch of robots.txt ended, with or
+without success. ``previous`` is the record before; None if there was none. If ``stored`` is true,
+nothing was fetched: the store had a valid record, which is also ``previous``."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: the usage preferences of a page were judged."""
 robotstxt_refused: Final = object()
@@ -78,16 +71,20 @@ class Announcer:
             self.send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_record(self, record: Record, previous: Record | None, request: Request) -> None:
-        """Send the signals of a lookup that ended with ``record``.
+        """Send the signal of a lookup that ended with ``record``.
 
         ``previous`` is the record that was stored before. It is ``record`` itself if that was found
         in the store, and nothing was fetched.
         """
-        what = {"origin": record.origin, "request": request, "record": record}
-        if record is previous:
-            self.send(robotstxt_loaded, **what)
-        else:
-            self.send(robotstxt_fetched, outcome=record.last, previous=previous, **what)
+        self.send(
+            robotstxt_fetched,
+            origin=record.origin,
+            outcome=record.last,
+            request=request,
+            record=record,
+            previous=previous,
+            stored=record is previous,
+        )
 
     def send(self, signal: object, **what: Any) -> None:
         """Send ``signal`` with its arguments, if the crawl has a receiver of it."""

@@ -87,7 +87,19 @@ async def test_signals_tell_verdicts_drops_and_fetches(web):
     assert str(fetched["origin"]) == site.url("")
     assert fetched["outcome"].body == RULES.encode()
     assert fetched["record"].last is fetched["outcome"]
-    assert fetched["previous"] is None
+    assert (fetched["previous"], fetched["stored"]) == (None, False)
+
+
+async def test_a_record_of_the_store_is_told_as_such(web, tmp_path):
+    site = web.site(robots(RULES))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    ear = Ear("robotstxt_fetched")
+    for _ in range(2):
+        await crawl(site.url("/"), settings=settings, opened=ear.listen)
+    (_, first), (_, second) = ear.heard
+    assert (first["stored"], second["stored"]) == (False, True)
+    assert second["previous"] == second["record"] == first["record"]
+    assert second["outcome"].body == RULES.encode()
 
 
 async def test_a_fetch_comes_with_the_record_before_it(web, clock):

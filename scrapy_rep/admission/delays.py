@@ -1,4 +1,4 @@
-"""The delay between two requests that a crawl keeps for a robots.txt, and how it is announced."""
+"""The delay between two requests that a crawl keeps for a robots.txt, and how it is logged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from scrapy_rep.decision.decider import Decision
 from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import Announcer, robotstxt_crawl_delay
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
@@ -58,21 +57,24 @@ class DelayLimits:
 
 
 class DelayReports:
-    """Counts, logs and announces each new delay of an origin."""
+    """Counts, logs and keeps each new delay of an origin."""
 
     def __init__(self, crawler: Crawler, limits: DelayLimits, *, dry_run: bool) -> None:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._announcer = Announcer(crawler)
         self._limits = limits
         self._is = "would be" if dry_run else "is"
-        self._reported: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_REPORTED)
+        self.reported: BoundedCache[Origin, tuple[Delay, float | None]] = BoundedCache(
+            max_entries=_MAX_REPORTED
+        )
+        """The delays in robots.txt files, and those that are used; None if DOWNLOAD_SLOTS has one
+        for the host."""
 
     def report(self, origin: Origin, delay: Delay) -> None:
         """Report ``delay``, in the robots.txt of ``origin``, unless it was reported before."""
-        if self._reported.get(origin) == delay.seconds:
+        known = self.reported.get(origin)
+        if known is not None and known[0].seconds == delay.seconds:
             return
-        self._reported.put(origin, delay.seconds)
         taken: float | None = None
         stats.count(self._crawler, stats.CRAWL_DELAY)
         if origin.host in self._limits.hosts_with_own_delay:
@@ -96,4 +98,4 @@ class DelayReports:
             self._logger.info(_LINE, *values)
         else:  # a message of its own, so that it is logged after ten of the others, too
             self._logger.warning(_LONG_LINE, *values, 3600 / taken)
-        self._announcer.send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
+        self.reported.put(origin, (delay, taken))

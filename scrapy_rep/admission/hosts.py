@@ -39,8 +39,7 @@ from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import Announcer, robotstxt_back_off
-from scrapy_rep.utils.bounded import Once
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
 from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.download_settings import default_download_timeout
@@ -152,9 +151,10 @@ class Hosts:
         """Call ``listener`` with a host when the hold of its requests may have changed."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._announcer = Announcer(crawler)
         self._limits = DelayLimits(crawler, options)
-        self._reports = DelayReports(crawler, self._limits, dry_run=options.dry_run)
+        self.delays: DelayReports = DelayReports(crawler, self._limits, dry_run=options.dry_run)
+        self.pauses: BoundedCache[Origin, tuple[int, float]] = BoundedCache(max_entries=MAX_ENTRIES)
+        """The number of pauses that responses of an origin have begun, and their seconds."""
         self.keeps_delays: bool = self._limits.max > 0
         self._backs_off = options.back_off_max > 0 and not options.dry_run
         self._max = options.back_off_max
@@ -176,7 +176,7 @@ class Hosts:
 
     def delay(self, origin: Origin, asked: Delay) -> float:
         """Return the seconds of the delay that the crawl keeps; report a new one."""
-        self._reports.report(origin, asked)
+        self.delays.report(origin, asked)
         return self._limits.seconds(origin, asked)
 
     # Whether a request may leave, and be sent.
@@ -415,7 +415,7 @@ class Hosts:
         return host is not None and host.given_up and self._clock.monotonic() < host.until
 
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
-        """Count and log a pause, at INFO only the first of a host, and send its signal."""
+        """Count and log a pause, at INFO only the first of a host."""
         origin = origin_of_request(request)
         stats.count(self._crawler, stats.BACK_OFF)
         self._logger.log(
@@ -425,7 +425,8 @@ class Hosts:
             status,
             seconds,
         )
-        self._announcer.send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
+        times, before = self.pauses.get(origin) or (0, 0.0)
+        self.pauses.put(origin, (times + 1, before + seconds))
 
     # Pauses that other workers have begun.
 

@@ -7,7 +7,6 @@ fetches robots.txt.
 """
 
 from collections.abc import Callable, Coroutine
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from scrapy import Request
@@ -31,19 +30,6 @@ Parsed = Callable[[RobotsTxt, Request], Coroutine[Any, Any, None]]
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
 REP_MEMORY_MAX_BYTES."""
-
-
-class Census(NamedTuple):
-    """The current numbers of origins by their state, and of requests that wait for lookups."""
-
-    known: int
-    """Number of origins with a valid entry in memory, including those in ``unreachable``."""
-    waiting: int
-    """Number of origins that are being looked up."""
-    requests: int
-    """Number of requests that wait for the lookups of origins."""
-    unreachable: int
-    """Number of origins in ``known`` whose robots.txt is unreachable."""
 
 
 class LookupResult(NamedTuple):
@@ -75,7 +61,7 @@ class Cache:
         self._entries = entries
         # An origin that was unreachable in another crawl may be reachable now. Without an entry it
         # is looked up again.
-        for origin, entry in list(zip(entries, entries.values(), strict=True)):
+        for origin, entry in list(entries.items()):
             if entry.is_unreachable:
                 entries.discard(origin)
         self._entry_of = entries.get
@@ -159,17 +145,6 @@ class Cache:
             robots = RobotsTxt.parse(access.copy.body)
             entry.add_rules(tokens, robots)
         return entry
-
-    def census(self) -> Census:
-        now = self._time()
-        all_entries = chain(self._entries.values(), self._route_failures.values())
-        entries = [entry for entry in all_entries if entry.start <= now < entry.end]
-        return Census(
-            known=len(entries),
-            waiting=len(self.lookups),
-            requests=self.lookups.waiters,
-            unreachable=sum(entry.is_unreachable for entry in entries),
-        )
 
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""

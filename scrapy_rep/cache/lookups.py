@@ -153,10 +153,6 @@ class Lookups(Generic[T]):
         return len(self._all)
 
     @property
-    def waiters(self) -> int:
-        return sum(len(lookup.waiters) for lookup in self._all.values())
-
-    @property
     def has_room(self) -> bool:
         """Whether a lookup that is started now waits for no other."""
         return self._free > 0 and not self._waiting

@@ -1,1 +1,1 @@
-"""Extensions: the report and the evidence. They only receive signals."""
+"""Extensions: the report and the evidence. They change nothing in a crawl."""

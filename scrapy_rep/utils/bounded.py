@@ -46,6 +46,10 @@ class BoundedCache(Generic[K, V]):
         """Return all values, without marking them as used."""
         return (value for value, _ in self._values.values())
 
+    def items(self) -> Iterator[tuple[K, V]]:
+        """Return all keys and values, without marking them as used."""
+        return ((key, value) for key, (value, _) in self._values.items())
+
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
         """Set the value and size of ``key``; above a limit evict others, least recently used."""
         self.discard(key)

@@ -1,5 +1,6 @@
 """Crawl-delay and Request-rate, in real crawls."""
 
+import json
 import logging
 from itertools import pairwise
 from time import monotonic
@@ -9,7 +10,6 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import HtmlResponse
 
-from scrapy_rep.signals import robotstxt_crawl_delay
 from scrapy_rep.utils import download_slots
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
@@ -235,31 +235,25 @@ async def test_a_slow_site_holds_up_no_other(web):
     assert max(places) <= 2
 
 
-async def test_a_signal_and_the_log_tell_what_is_taken_of_what_is_asked(web):
+async def test_the_report_and_the_log_tell_what_is_taken_of_what_is_asked(web, tmp_path):
     hosts = ("127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5")
     delays = (0.1, 90, 0.2, 5)
     sites = [
         web.site(asks(f"Crawl-delay: {delay}"), host=host)
         for host, delay in zip(hosts, delays, strict=True)
     ]
-    heard = {}
-
-    def hear(origin, delay, taken):
-        assert str(origin) not in heard
-        heard[str(origin)] = delay.seconds, taken
-
+    path = tmp_path / "report.json"
     settings = {
+        "REP_REPORT": path,
         "REP_CRAWL_DELAY_MAX": 0.3,
         "DOWNLOAD_SLOTS": {hosts[2]: {"delay": 0.4}, hosts[3]: {"concurrency": 2}},
     }
     urls = [site.url(f"/{n}") for n in range(2) for site in sites]
-    result = await crawl(
-        *urls,
-        settings=settings,
-        opened=lambda crawler: crawler.signals.connect(hear, robotstxt_crawl_delay),
-    )
+    result = await crawl(*urls, settings=settings)
     takes = ((0.1, 0.1), (90, 0.3), (0.2, None), (5, 0.3))
-    assert heard == {site.url(""): each for site, each in zip(sites, takes, strict=True)}
+    rows = {row["origin"]: row["crawl_delay"] for row in json.loads(path.read_text())["origins"]}
+    kept = {origin: (row["asked"], row["taken"]) for origin, row in rows.items()}
+    assert kept == {site.url(""): each for site, each in zip(sites, takes, strict=True)}
     assert len(told(result)) == 4
     assert result.stats["robotstxt/crawl_delay"] == 4
     assert result.stats["robotstxt/crawl_delay_capped"] == 2

@@ -32,7 +32,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 
-from scrapy_rep import Robots, RobotsTxtMiddleware
+from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import SETTINGS, Crawl, ListSpider, patient
 from tests.waiting import Clock
@@ -91,9 +91,6 @@ class Player:
 
     async def say(self, word):
         print(word, flush=True)
-
-    async def no_flights(self):
-        await self.until(lambda: not Robots.of(self.crawler).census().waiting)
 
     async def deferred(self, lanes):
         admission = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).admission

@@ -51,8 +51,7 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
         "REP_DEFER_TIMEOUT": 300,
         "REP_REPORT": tmp_path / "report.json",
     }
-    ear = Ear("robotstxt_crawl_delay")
-    result = await crawl(*urls, settings=settings, opened=ear.listen)
+    result = await crawl(*urls, settings=settings)
     assert sorted(result.fetched) == sorted(urls)
     lines = result.messages(logging.INFO)
     told = [line.partition(": ")[2] for line in lines if line.startswith("Dry run, would drop ")]

@@ -11,13 +11,13 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 
 from scrapy_rep import signals
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import stored_judgement
 from scrapy_rep.exceptions import describe_results
 from scrapy_rep.extensions.files import iso_time
 from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCounts
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Unavailable, Unreachable
@@ -72,7 +72,7 @@ class Texts:
         """Return the texts by hash, each with the number of bytes that were cut."""
         return {
             name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
-            for name, (text, left_out) in zip(self._texts, self._texts.values(), strict=True)
+            for name, (text, left_out) in self._texts.items()
         }
 
 
@@ -97,9 +97,6 @@ class Counts:
             (self.count_verdict, signals.robotstxt_verdict),
             (self.count_forbidden, signals.robotstxt_forbidden),
             (self.count_fetched, signals.robotstxt_fetched),
-            (self.count_loaded, signals.robotstxt_loaded),
-            (self.count_crawl_delay, signals.robotstxt_crawl_delay),
-            (self.count_back_off, signals.robotstxt_back_off),
             (self.count_refused, signals.robotstxt_refused),
             (self.count_usage, signals.robotstxt_usage),
             (self.count_exempt, scrapy_signals.request_reached_downloader),
@@ -145,15 +142,12 @@ class Counts:
         drop.common["cause"] = cause
         self._count_request(drop, request.url)
 
-    def count_fetched(self, record: Record, previous: Record | None) -> None:
-        self.count_loaded(record)
-        row = self.row(str(record.origin))
-        row.fetches += 1
-        row.changes += previous is not None and _has_changed(previous, record)
-
-    def count_loaded(self, record: Record) -> None:
-        """Set the state of robots.txt in the row of its origin, and keep its text."""
+    def count_fetched(self, record: Record, previous: Record | None, stored: bool) -> None:
+        """Set the state of robots.txt in the row of its origin, keep its text, count a fetch."""
         row, last = self.row(str(record.origin)), record.last
+        if not stored:
+            row.fetches += 1
+            row.changes += previous is not None and _has_changed(previous, record)
         copy = self._policy.access(record, time()).copy
         evidence = last.evidence
         row.outcome, row.status = last.kind.value, evidence.status
@@ -170,19 +164,18 @@ class Counts:
         elif row.unreachable_since is not None and row.unreachable_until is None:
             row.unreachable_until = row.asked
 
-    def count_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        field = delay.field
-        self.row(str(origin)).crawl_delay = {
-            "asked": delay.seconds,
-            "taken": taken,
-            "field": short(f"{field.name}: {field.value}"),
-            "line": field.line,
-        }
-
-    def count_back_off(self, origin: Origin, seconds: float) -> None:
-        row = self.row(str(origin))
-        row.back_offs += 1
-        row.back_off_seconds += seconds
+    def add_hosts(self, hosts: Hosts) -> None:
+        """Add the delays and the pauses that the crawl has kept."""
+        for origin, (delay, taken) in hosts.delays.reported.items():
+            self.row(str(origin)).crawl_delay = {
+                "asked": delay.seconds,
+                "taken": taken,
+                "field": short(f"{delay.field.name}: {delay.field.value}"),
+                "line": delay.field.line,
+            }
+        for origin, (times, seconds) in hosts.pauses.items():
+            row = self.row(str(origin))
+            row.back_offs, row.back_off_seconds = times, seconds
 
     def count_refused(self, origin: Origin, cause: str) -> None:
         row = self.row(str(origin))

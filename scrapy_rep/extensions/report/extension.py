@@ -14,6 +14,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
@@ -84,6 +85,8 @@ class RobotsReport:
         # Signals that arrive while the report is written are not counted.
         for receiver, signal in self._counts.receivers():
             self._crawler.signals.disconnect(receiver, signal)
+        if (admission := Admission.of(self._crawler)) is not None:
+            self._counts.add_hosts(admission.hosts)
         crawl = self._crawl_values(spider, reason)
         try:
             await in_thread(lambda: self._write_report(crawl))

@@ -37,7 +37,7 @@ def available(origin, body, at=NOW):
 
 
 def learn(counts, record):
-    counts.count_loaded(record)
+    counts.count_fetched(record, record, stored=True)
     return counts.row(str(record.origin))
 
 
