@@ -62,9 +62,11 @@ class Network:
         finally:
             self.under_way.pop(origin, None)
 
-    def outcome(self, origin, body=None, *, seconds=LONG, unreachable=False):
-        """How a fetch ends now: with 503, with ``body``, or with 404."""
+    def outcome(self, origin, body=None, *, seconds=LONG, unreachable=False, error=None):
+        """How a fetch ends now: with ``error``, 503, ``body``, or 404."""
         evidence = {"at": self.time.wall, "url": origin.robotstxt_url}
+        if error is not None:
+            return Unreachable(Evidence(**evidence, error=error))
         if unreachable:
             return Unreachable(Evidence(**evidence, status=503, retry_after=str(int(seconds))))
         evidence["cache_control"] = f"max-age={int(seconds)}"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
@@ -23,7 +23,6 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.download_settings import default_download_timeout, download_timeout_of
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted
@@ -35,7 +34,8 @@ _PATIENCE: Final = 1.0
 """Seconds in which deferred requests count as requests after a spider that was idle has added one.
 If it adds requests of unreachable origins, it would be called without end."""
 _LAST: Final = 30.0
-"""Seconds in which a crawl ends that has only deferred requests left."""
+"""Seconds in which a crawl ends that has only deferred requests left. No direct request waits for
+longer, as none could end the crawl."""
 _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 
@@ -50,9 +50,9 @@ class Deferral:
         self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[object]
     ) -> None:
         """``queues`` are those that keep deferred requests, as soon as they are known."""
-        self._crawler = crawler
         self._clock = clock
         self._queues = queues
+        self._fetch_timeout = options.timeout
         is_interactive = crawler.settings.getbool(INTERACTIVE)
         self._would_defer = options.defer_timeout > 0 and not is_interactive
         self._is_active = self._would_defer and not options.dry_run
@@ -72,22 +72,22 @@ class Deferral:
         seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
         return Hold(UNREACHABLE, self._clock.monotonic() + seconds)
 
-    def is_deferred(self, source: Source, request: Request, entry: Entry | None) -> bool:
+    def is_deferred(self, source: Source, entry: Entry | None) -> bool:
         """Return whether ``request`` is to wait for the next try."""
-        return self._is_active and self.would_defer(source, request, entry)
+        return self._is_active and self.would_defer(source, entry)
 
-    def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
+    def would_defer(self, source: Source, entry: Entry | None) -> bool:
         """Return whether ``request`` would wait for the next try, if this were no dry run.
 
         A direct request is one whose response a component awaits. It waits only if the next try
-        comes within its download timeout. Other requests wait only if a queue can keep them.
+        ends in _LAST seconds. Other requests wait only if a queue can keep them.
         """
         if not self._would_defer or entry is None or not entry.is_worth_a_wait:
             return False
         if source is not Source.DIRECT:
             return bool(self._queues)
-        seconds = download_timeout_of(request) or default_download_timeout(self._crawler)
-        return entry.end - self._clock.time() <= seconds
+        left = entry.end - self._clock.time()
+        return left + _seconds_of_try(entry.outage, self._fetch_timeout) <= _LAST
 
 
 class Idle:
@@ -131,7 +131,7 @@ class Idle:
         It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT. If nothing else is
         left to do, that try must also end before the crawl does: ``outage`` tells if it takes long.
         """
-        took = self._fetch_timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
+        took = _seconds_of_try(outage, self._fetch_timeout)
         return hold.until > since + self._defer_timeout or hold.until + took > self._ends
 
     @property
@@ -179,6 +179,11 @@ class Idle:
                 spider=self._crawler.spider,
                 dont_log=(DontCloseSpider, CloseSpider),
             )
+
+
+def _seconds_of_try(outage: Outage | None, timeout: float) -> float:
+    """Return how long the next try takes if it ends as the last one: 0 but for a time-out."""
+    return timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
 
 
 def describe_outages(

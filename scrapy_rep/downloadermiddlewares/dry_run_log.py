@@ -58,7 +58,7 @@ class DryRun:
         self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.judgement is not None:
             store_judgement(request, decision.judgement)
-        would_wait = self._would_wait(request, verdict, decision.entry, source)
+        would_wait = self._would_wait(verdict, decision.entry, source)
         verdict = verdict.with_origin(origin)
         if would_wait:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
@@ -101,13 +101,11 @@ class DryRun:
             self._drops.causes.table(),
         )
 
-    def _would_wait(
-        self, request: Request, verdict: Verdict, entry: Entry | None, source: Source
-    ) -> bool:
+    def _would_wait(self, verdict: Verdict, entry: Entry | None, source: Source) -> bool:
         """Return whether it would be deferred, until REP_DEFER_TIMEOUT after the outage began."""
         outage = None if verdict.allowed else verdict.outage
         return (
             outage is not None
-            and self._admission.deferral.would_defer(source, request, entry)
+            and self._admission.deferral.would_defer(source, entry)
             and time() - outage.since < self._admission.defer_timeout
         )

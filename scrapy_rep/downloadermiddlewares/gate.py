@@ -166,7 +166,7 @@ class Gate:
             origin, entry = decision.origin, decision.entry
             if has_tried or source is not Source.DIRECT or origin is None or entry is None:
                 return decision
-            if not self._is_deferred(request, decision, source):
+            if not self._is_deferred(decision, source):
                 return decision
             has_tried = True
             await self.wait(origin, self._admission.deferral.until_next_try(entry), source)
@@ -199,7 +199,10 @@ class Gate:
             self._dry_run.report(request, decision, source)
             return None
         if verdict is None or not verdict.allowed:
-            if source in _DEFERRED_FROM and self._is_deferred(request, decision, source):
+            asker = source
+            if source is Source.WIRE:  # what was given back before would come again at once
+                asker = Source.QUEUE if ticket.filtered is None else Source.DIRECT
+            if source in _DEFERRED_FROM and self._is_deferred(decision, asker):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
         if origin is not None and self._admission.hosts.is_dropping(origin.host):
@@ -208,13 +211,12 @@ class Gate:
         self.let_pass(request, decision, ticket, self._admission.delay(decision))
         return None
 
-    def _is_deferred(self, request: Request, decision: Decision, source: Source) -> bool:
-        """Return whether ``request`` is to wait for the next try of an unreachable robots.txt."""
+    def _is_deferred(self, decision: Decision, asker: Source) -> bool:
+        """Return whether a request is to wait for the next try of an unreachable robots.txt."""
         verdict = decision.verdict
         if verdict is None or verdict.reason is not Reason.UNREACHABLE:
             return False
-        asker = Source.DIRECT if source is Source.WIRE else source
-        return self._admission.deferral.is_deferred(asker, request, decision.entry)
+        return self._admission.deferral.is_deferred(asker, decision.entry)
 
     async def again(self, request: Request) -> Request | None:
         """Ask about ``request`` a second time, as it will be sent: with the user's subclass.

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 import scrapy
-from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -46,14 +45,6 @@ def retry_times(settings: BaseSettings) -> int:
 def default_download_timeout(crawler: Crawler) -> float:
     """Return the spider's ``download_timeout``, else DOWNLOAD_TIMEOUT, in seconds; 0: no limit."""
     of_crawl = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
-    return _seconds(getattr(crawler.spider, "download_timeout", of_crawl))
-
-
-def download_timeout_of(request: Request) -> float:
-    """Return the ``download_timeout`` of a request in seconds; 0 means none."""
-    return _seconds(request.meta.get("download_timeout"))
-
-
-def _seconds(limit: Any) -> float:
+    limit = getattr(crawler.spider, "download_timeout", of_crawl)
     # An invalid value counts as no limit here: Scrapy's download handlers raise an error for it.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0

@@ -4,7 +4,6 @@ In made-up time. In real crawls: tests/scheduler/test_broad.py.
 """
 
 import logging
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, signals
@@ -16,15 +15,12 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Outage, Reason
 from tests.admission.scene import A, B, Scene
-from tests.made_up_network import LONG
 
 pytestmark = pytest.mark.event_loop
 
 
-def defers(scene, source, **meta):
-    return scene.admission.deferral.is_deferred(
-        source, Request(f"{A}/", meta=meta), scene.cache.known_entry(A)
-    )
+def defers(scene, source):
+    return scene.admission.deferral.is_deferred(source, scene.cache.known_entry(A))
 
 
 def test_a_request_waits_for_the_next_try():
@@ -52,29 +48,26 @@ def test_what_is_to_be_dropped_at_once_is_not_deferred(more):
     scene = Scene(**more)
     scene.knows(A, unreachable=True)
     assert scene.asks(A) == [A]
-    assert not any(defers(scene, source, download_timeout=2 * LONG) for source in Source)
+    assert not any(defers(scene, source) for source in Source)
     assert not scene.admission.deferral.cannot_defer
 
 
 def test_without_a_queue_only_direct_requests_wait():
     scene = Scene()
-    scene.knows(A, unreachable=True)
+    scene.knows(A, unreachable=True, seconds=10)
     assert defers(scene, Source.QUEUE)
     scene.admission.queues.clear()
     assert scene.admission.deferral.cannot_defer
     assert not defers(scene, Source.QUEUE)
-    assert defers(scene, Source.DIRECT, download_timeout=2 * LONG)
+    assert defers(scene, Source.DIRECT)
 
 
 def test_a_dry_run_knows_what_would_wait():
     scene = Scene(REP_DRY_RUN=True)
-    scene.knows(A, unreachable=True, seconds=20)
-    entry = scene.cache.known_entry(A)
-    long, short = (Request(f"{A}/", meta={"download_timeout": each}) for each in (20, 19))
+    scene.knows(A, unreachable=True, seconds=31)
     would_defer = scene.admission.deferral.would_defer
-    assert would_defer(Source.QUEUE, short, entry)
-    assert would_defer(Source.DIRECT, long, entry)
-    assert not would_defer(Source.DIRECT, short, entry)
+    assert would_defer(Source.QUEUE, scene.cache.known_entry(A))
+    assert not would_defer(Source.DIRECT, scene.cache.known_entry(A))
 
 
 def test_no_other_state_is_deferred():
@@ -86,28 +79,17 @@ def test_no_other_state_is_deferred():
 
 
 @pytest.mark.parametrize(
-    ("meta", "of_spider", "seconds", "waits"),
+    ("how", "waits"),
     [
-        ({}, None, 180.0, True),  # DOWNLOAD_TIMEOUT
-        ({}, None, 181.0, False),
-        ({}, 20, 20.0, True),
-        ({}, 20, 21.0, False),
-        ({"download_timeout": 5}, 20, 5.0, True),
-        ({"download_timeout": 5}, 20, 6.0, False),
-        # What is no number is for Scrapy's handler to refuse.
-        ({"download_timeout": "soon"}, 20, 20.0, True),
-        ({"download_timeout": "soon"}, 20, 21.0, False),
-        ({}, "soon", 1.0, False),
+        ({"unreachable": True, "seconds": 30}, True),
+        ({"unreachable": True, "seconds": 31}, False),
+        ({"error": "timed out after 30 s"}, False),
     ],
 )
-def test_what_comes_directly_waits_no_longer_than_its_download_might_take(
-    meta, of_spider, seconds, waits
-):
-    scene = Scene()
-    if of_spider is not None:
-        scene.crawler.spider = SimpleNamespace(download_timeout=of_spider)
-    scene.knows(A, unreachable=True, seconds=seconds)
-    assert defers(scene, Source.DIRECT, **meta) is waits
+def test_what_comes_directly_waits_for_a_try_that_ends_soon(how, waits):
+    scene = Scene(REP_TIMEOUT=30)
+    scene.knows(A, **how)
+    assert defers(scene, Source.DIRECT) is waits
 
 
 # ``spider_idle``, while all requests that are left are deferred.
