@@ -52,7 +52,6 @@ CRAWLS = {
     "memory": {**OURS, "REP_STORE": "memory://"},
 }
 CRAWLS["floor"] = {**OFF, **SCRAPYS, "DOWNLOADER_MIDDLEWARES": {f"{__name__}.OneMore": 100}}
-OVER_BUILTIN = ("ours/built-in", "again/built-in", "memory/built-in")
 SEED = 9309
 
 

@@ -19,7 +19,6 @@ from scrapy_rep.spidermiddlewares import metatags, usage
 from scrapy_rep.stores import sqlite
 
 FILE = Path(__file__).with_name("public.txt")
-HEADINGS = ("imports", "settings", "stats", "signals", "meta and fields", "commands", "formats")
 PROTOCOL = ("explain", "lint", "meta_tags", "origin", "product_tokens", "usage", "verdict")
 """Modules of the protocol that the docs name."""
 

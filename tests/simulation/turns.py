@@ -55,7 +55,6 @@ MARGIN = 0.05
 """Seconds by which the pauses of two workers differ."""
 EPOCH = 1e9
 SETTINGS = {"REP_BACK_OFF_MAX": LONGEST_PAUSE}
-CANCELLED = asyncio.CancelledError
 
 
 class Shared:

@@ -122,17 +122,6 @@ async def test_drop_items(web):
     assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(NO)
 
 
-async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
-    settings = {"REP_USAGE_ACTION": "drop-items", "REP_DRY_RUN": True, **TRAINING}
-    found = await told(web, settings=settings)
-    assert found.kept == ALL
-    assert "robotstxt/usage_items_dropped" not in found.crawl.stats
-    page = found.sites["usage n"].url("/page")
-    line = f"Dry run, would drop item (usage preferences, ai-training: disallow): {page!r}"
-    assert found.crawl.messages().count(line) == 2
-    assert not [text for text in found.crawl.messages() if text.startswith("Dropped item")]
-
-
 @pytest.mark.parametrize(
     ("action", "logger", "begin", "of"),
     [
@@ -201,9 +190,7 @@ async def test_a_drop_says_why(web):
     [
         ({}, {"robotstxt_purposes": ["ai-training"]}, {}, BEFORE),
         (TRAINING, {"robotstxt_purposes": []}, {}, set()),
-        (TRAINING, {"robotstxt_purposes": ["search"]}, {}, set()),
         ({}, {}, {"robotstxt_purposes": "search, ai-training"}, BEFORE),
-        (TRAINING, {}, {"robotstxt_purposes": ["search"]}, set()),
         ({"REP_DRY_RUN": True, **TRAINING}, {}, {}, set()),
         ({"REP_OVERRIDES": [{"host": "127.0.0.1", "policy": "ignore", "reason": "ours"}], **TRAINING}, {}, {}, set()),
         (TRAINING, {"dont_obey_robotstxt": True}, {}, set()),

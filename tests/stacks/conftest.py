@@ -1,4 +1,4 @@
-"""What the stacks share; which of them can run here; and the table at the end."""
+"""What the stacks share, and which of them can run here."""
 
 from __future__ import annotations
 
@@ -36,13 +36,8 @@ def _lacking(item):
 
 
 @pytest.fixture
-def stack(request, web, tmp_path, record_property):
-    """A function that begins a stack: ``stack("scrapy-playwright")``."""
-
-    def begin(package, **kwargs):
-        return Stack(web, tmp_path, record_property, package, **kwargs)
-
-    return begin
+def stack(web, tmp_path):
+    return Stack(web, tmp_path)
 
 
 @pytest.fixture
@@ -71,33 +66,3 @@ def browser():
 def redis(redis_server):
     redis_server.client.flushall()
     return redis_server.uri
-
-
-def pytest_terminal_summary(terminalreporter):
-    rows = [
-        value
-        for outcome in ("passed", "failed", "xfailed")
-        for report in terminalreporter.getreports(outcome)
-        for name, value in report.user_properties
-        if name == "stack" and report.when == "call"
-    ]
-    if not rows:
-        return
-    write = terminalreporter.write_line
-    terminalreporter.section("stacks")
-    write(
-        f"{'package':24} {'version':8} {'case':46} {'leaked':>6} {'robots.txt':>10}  how these went"
-    )
-    for row in sorted(rows, key=lambda row: (row["package"], row["case"])):
-        asked = "/".join(map(str, sorted(set(row["robots"].values())))) or "-"
-        leaked = f"{len(row['leaked'])}+{len(row['known'])}" if row["known"] else len(row["leaked"])
-        write(
-            f"{row['package']:24} {row['version']:8} {row['case']:46} {leaked:>6}"
-            f" {asked:>10}  {', '.join(row['ways']) or '-'}"
-        )
-        for each in row["leaked"]:
-            write(f"{'':34}reached the wire: {each}")
-        for each in row["known"]:
-            write(f"{'':34}known, fetched inside: {each}")
-        for each in row["missing"]:
-            write(f"{'':34}did not arrive: {each}")

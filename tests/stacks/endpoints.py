@@ -1,7 +1,6 @@
-"""What stands between crawls and sites: a proxy, an API and a Splash, on loopback.
+"""What stands between crawls and sites: a proxy and APIs, on loopback.
 
-Each fetches for real, and says so to the site with ``Via`` (RFC 9110 §7.6.3), which the sites'
-journals have. Each keeps a journal of its own: of what was asked of it, and of how.
+Each fetches for real, and keeps a journal of what was asked of it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _WRAPPING = (
 """What Chromium makes of a text."""
 
 
-def fetch(url, headers, via):
+def fetch(url, headers):
     """Return status, headers and body of ``url``, asked for directly; redirects are not followed."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=PATIENCE)
@@ -36,7 +35,6 @@ def fetch(url, headers, via):
     for name, value in headers.items():
         if name.lower() not in {*_HOP_BY_HOP, "proxy-authorization", "content-length"}:
             connection.putheader(name, value)
-    connection.putheader("Via", f"1.1 {via}")
     connection.endheaders()
     response = connection.getresponse()
     body = response.read()
@@ -44,10 +42,10 @@ def fetch(url, headers, via):
     return response.status, response.getheaders(), body
 
 
-def fetch_on(url, headers, via):
+def fetch_on(url, headers):
     """The same, with redirects followed: URL, status, headers and body of where they end."""
     for _ in range(_MAX_HOPS):
-        status, answered, body = fetch(url, headers, via)
+        status, answered, body = fetch(url, headers)
         location = dict(answered).get("Location")
         if status not in {301, 302, 303, 307, 308} or location is None:
             break
@@ -64,12 +62,10 @@ class _Server(ThreadingHTTPServer):
 class Endpoint:
     """A server in threads of this process, and what was asked of it."""
 
-    name = ""
-
     def __init__(self, refusal=None):
         self.refusal = refusal
         self.journal = []
-        """What was asked for, as (URL, how)."""
+        """The URLs that were asked for."""
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -103,7 +99,7 @@ class Endpoint:
         self.server.server_close()
 
     def robots_requests(self):
-        return [how for url, how in self.journal if url.endswith("/robots.txt")]
+        return [url for url in self.journal if url.endswith("/robots.txt")]
 
 
 def send(handler, status, headers, body):
@@ -119,10 +115,8 @@ def send(handler, status, headers, body):
 class Proxy(Endpoint):
     """A forward proxy that relays, or refuses everything with the status ``refusal``."""
 
-    name = "proxy"
-
     def answer(self, handler, body):
-        self.journal.append((handler.path, "proxy"))
+        self.journal.append(handler.path)
         marks = [("Via", "1.1 squid.example (squid/6.6)"), ("Content-Type", "text/html")]
         if self.refusal == 407:
             auth = ("Proxy-Authenticate", 'Basic realm="proxy"')
@@ -131,18 +125,15 @@ class Proxy(Endpoint):
             error = ("X-Squid-Error", "ERR_ACCESS_DENIED 0")
             send(handler, self.refusal, [*marks, error], b"<html>the proxy's own page</html>")
         else:
-            send(handler, *fetch(handler.path, dict(handler.headers), self.name))
+            send(handler, *fetch(handler.path, dict(handler.headers)))
 
 
 class ZyteAPI(Endpoint):
     """Speaks as much of Zyte API's ``/v1/extract`` as a crawl needs; each answer is billed."""
 
-    name = "api"
-
     def answer(self, handler, body):
         query = json.loads(body)
-        kinds = [name for name in ("httpResponseBody", "browserHtml") if query.get(name)]
-        self.journal.append((query["url"], "+".join(kinds)))
+        self.journal.append(query["url"])
         if self.refusal:
             problem = {
                 "type": "/auth/key-not-found",
@@ -155,7 +146,7 @@ class ZyteAPI(Endpoint):
         custom = {each["name"]: each["value"] for each in query.get("customHttpRequestHeaders", ())}
         headers = {"User-Agent": "Mozilla/5.0 (the API's own)", **custom}
         if query.get("browserHtml") or query.get("followRedirect", True):
-            url, status, answered, text = fetch_on(query["url"], headers, self.name)
+            url, status, answered, text = fetch_on(query["url"], headers)
         else:
             url = query["url"]
             status, answered, text = fetch(url, headers, self.name)
@@ -174,28 +165,8 @@ class ZyteAPI(Endpoint):
         send(handler, status, [("Content-Type", kind)], json.dumps(reply).encode())
 
 
-class Splash(Endpoint):
-    """Splash's render.html, without a browser: what it renders comes with status 200."""
-
-    name = "splash"
-
-    def answer(self, handler, body):
-        if not body:
-            self.journal.append((self.url + handler.path, "itself"))
-            send(handler, 404, [], b"")
-            return
-        arguments = json.loads(body)
-        self.journal.append((arguments["url"], "render.html"))
-        headers = arguments.get("headers") or {}
-        _, _, answered, text = fetch_on(arguments["url"], headers, self.name)
-        kind = ("Content-Type", "text/html; charset=utf-8")
-        send(handler, 200, [kind], rendered(answered, text).encode())
-
-
 class UrlAPI(Endpoint):
     """An API that is given the URL of a page as ``?url=``, and answers as the page does."""
-
-    name = "api"
 
     @property
     def url(self):
@@ -205,12 +176,12 @@ class UrlAPI(Endpoint):
     def answer(self, handler, body):
         asked = dict(parse_qsl(urlsplit(handler.path).query)).get("url")
         if asked is None:  # its own robots.txt
-            self.journal.append((self.url + handler.path, "itself"))
+            self.journal.append(self.url + handler.path)
             send(handler, 200, [], b"User-agent: *\nDisallow: /\n")
             return
-        self.journal.append((asked, "url"))
+        self.journal.append(asked)
         headers = {"User-Agent": handler.headers.get("User-Agent", "")}
-        _, status, answered, text = fetch_on(asked, headers, self.name)
+        _, status, answered, text = fetch_on(asked, headers)
         send(handler, status, answered, text)
 
 

@@ -6,8 +6,6 @@ from copy import deepcopy
 from urllib.parse import urlencode
 
 import scrapy
-import scrapy.utils.url
-from w3lib.url import canonicalize_url
 
 from tests.crawling.crawl import ListSpider
 
@@ -66,13 +64,6 @@ class ThroughAPI(OfCrawler):
         if request.url.startswith(api):
             return None
         return request.replace(url=f"{api}/?{urlencode({'url': request.url})}")
-
-
-class OldNames:
-    """An add-on that puts back a name that scrapy-splash 0.11.1 imports, and Scrapy 2.19 lacks."""
-
-    def update_settings(self, settings):
-        scrapy.utils.url.canonicalize_url = canonicalize_url
 
 
 try:

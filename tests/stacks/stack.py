@@ -1,9 +1,6 @@
-"""Crawls with a stack, and the one check of what came of it."""
+"""Crawls with others' packages, and the one check of what came of it."""
 
 from __future__ import annotations
-
-import importlib.metadata
-from collections import Counter
 
 from tests.crawling.process import CrawlProcess
 from tests.stacks.sites import Sites
@@ -15,15 +12,11 @@ EVERY = ("plain", "moved", "none", "down", "agents")
 
 
 class Stack:
-    """A package, and crawls with it."""
+    """Crawls with a package."""
 
-    def __init__(self, web, folder, record, package, browser="browser"):
+    def __init__(self, web, folder):
         self.web = web
         self.folder = folder
-        self.record = record
-        self.package = package
-        self.browser = browser
-        """What sends the headers of browsers here."""
 
     def crawl(self, sites, *, settings=None, meta=None, urls=None, spider="StackSpider", later=0):
         """Crawl ``sites`` in a process of its own; return what it told, with its log.
@@ -42,49 +35,13 @@ class Stack:
     def sites(self, *names):
         return Sites(self.web, *(names or EVERY))
 
-    def check(self, sites, case, endpoint=None, *, known=(), missing=()):
-        """Note what came of a crawl for the table, and fail if it was not as it should be.
+    def check(self, sites, *, known=(), missing=()):
+        """Fail if what reached the sites is not as it should be.
 
         ``known`` is what reaches the wire as a browser or an API fetches it by itself, and nobody
-        is asked before;
-        ``missing`` is what does not arrive though it is allowed.
+        is asked before; ``missing`` is what does not arrive though it is allowed.
         """
-        leaked = [each for each in sites.leaked() if each not in known]
+        assert [each for each in sites.leaked() if each not in known] == []
         asked = sites.robots_requests()
-        through = Counter(
-            self._way(headers) for _, target, headers in sites.journal() if target == "/robots.txt"
-        )
-        ways = [f"{number} {way}" for way, number in sorted(through.items())]
-        if endpoint is not None:
-            billed = Counter(endpoint.robots_requests())
-            ways += [
-                f"{number} asked of the {endpoint.name} as {how}" for how, number in billed.items()
-            ]
-        row = {
-            "package": self.package,
-            "version": version(self.package),
-            "case": case,
-            "leaked": leaked,
-            "robots": dict(asked),
-            "ways": ways,
-            "missing": [each for each in sites.missing() if each not in missing],
-            "known": [each for each in sites.leaked() if each in known],
-        }
-        self.record("stack", row)
-        assert leaked == []
         assert not asked or max(asked.values()) == 1, asked
         assert sorted(sites.missing()) == sorted(missing)
-
-    def _way(self, headers):
-        if "via" in headers:
-            return f"through the {headers['via'].split()[-1]}"
-        if "sec-fetch-mode" in headers or "sec-ch-ua" in headers:
-            return f"by the {self.browser}"
-        return "direct"
-
-
-def version(package):
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "-"

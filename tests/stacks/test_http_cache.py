@@ -31,26 +31,24 @@ def settings(stack, policy="Dummy", **more):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_online(stack, policy):
-    cache = stack("scrapy")
-    sites = cache.sites()
-    told = [cache.crawl(sites, settings=settings(cache, policy)) for _ in range(2)]
+    sites = stack.sites()
+    told = [stack.crawl(sites, settings=settings(stack, policy)) for _ in range(2)]
     assert sorted(told[0]["fetched"]) == sorted(told[1]["fetched"])
     assert told[1]["stats"].get("httpcache/hit", 0) > 0
-    cache.check(sites, f"HTTP cache, {policy}, two crawls")
+    stack.check(sites)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("known", ["fresh", "old", "no"])
 def test_offline(stack, policy, known):
-    cache = stack("scrapy")
-    sites = cache.sites("plain", "moved", "none", "agents")
-    before = cache.crawl(sites, settings=settings(cache, policy))
+    sites = stack.sites("plain", "moved", "none", "agents")
+    before = stack.crawl(sites, settings=settings(stack, policy))
     sites.go_away()
-    again = {**settings(cache, policy), **OFFLINE, **FROM_RECORDS}
+    again = {**settings(stack, policy), **OFFLINE, **FROM_RECORDS}
     if known == "no":
         again["REP_STORE"] = "memory://"
-    told = cache.crawl(sites, settings=again, later=YEAR if known == "old" else 0)
-    cache.check(sites, f"HTTP cache, {policy}, offline, {known} records", missing=sites.reach())
+    told = stack.crawl(sites, settings=again, later=YEAR if known == "old" else 0)
+    stack.check(sites, missing=sites.reach())
     asked = {target for _, target, _ in sites.journal()}
     assert asked == ({"/robots.txt"} if known == "no" else set())
     allowed = {sites.url("none", "/private/c"), sites.url("agents", "/page"), sites.url("plain")}

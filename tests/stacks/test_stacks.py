@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 import pytest
 
 from tests.crawling.web import redirect
-from tests.stacks.endpoints import Endpoint, Proxy, Splash, UrlAPI, ZyteAPI
+from tests.stacks.endpoints import Endpoint, Proxy, UrlAPI, ZyteAPI
 from tests.stacks.h2_web import H2Web
 from tests.stacks.sites import SPECIAL
 from tests.stacks.stack import EVERY
@@ -39,8 +39,6 @@ class Case:
     crawls: int = 1
     endpoint: type[Endpoint] | None = None
     """What stands between crawl and sites."""
-    sends: str = "browser"
-    """What sends the headers of browsers."""
     fetched: list[str] = ()
     """What came to the callback, among others."""
     dropped: list[str] = ()
@@ -93,7 +91,7 @@ def libcurl():
         ):
             module, package = f"scrapy_{name}", f"scrapy-{name.replace('_', '-')}"
             path = f"{module}.{handler}"
-            yield by_handler(path, package, case, (module,), sites=BIG, sends="libcurl", **more)
+            yield by_handler(path, package, case, (module,), sites=BIG, **more)
 
 
 def playwright():
@@ -169,34 +167,6 @@ ZYTE = {
 }
 
 
-def splash():
-    """Its middleware rewrites requests to those of a Splash.
-
-    Version 0.11.1 can't be imported with Scrapy 2.19, where a name is put back here, and its
-    SplashDeduplicateArgsMiddleware, which is left out, refuses to work with it.
-    """
-    middlewares = {
-        "scrapy_splash.SplashCookiesMiddleware": 723,
-        "scrapy_splash.SplashMiddleware": 725,
-        "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 810,
-    }
-    settings = {
-        "ADDONS": {"tests.stacks.parts.OldNames": 1, "scrapy_rep.Addon": 500},
-        "SPLASH_URL": "{endpoint}",
-        # The default asks the downloader for what Scrapy 2.19 has no more.
-        "SPLASH_SLOT_POLICY": "scrapy_default",
-        "DOWNLOADER_MIDDLEWARES": middlewares,
-        "REQUEST_FINGERPRINTER_CLASS": "scrapy_splash.SplashRequestFingerprinter",
-    }
-    meta = {"splash": {"endpoint": "render.html", "args": {}}}
-    own = {"needs": ("scrapy_splash",), "endpoint": Splash, "known": MOVED}
-    yield Case("scrapy-splash", "meta of each page", settings, meta=meta, **own)
-    settings = {**settings, **on_all(meta, **middlewares)}
-    # It answers with 200 whatever the site does: nobody knows that it has no robots.txt.
-    untold = ["none/private/c"]
-    yield Case("scrapy-splash", "meta on all by a middleware", settings, missing=untold, **own)
-
-
 def apis():
     """Services that fetch pages, such as one that is given their URLs in one of its own."""
     settings = {
@@ -233,7 +203,7 @@ def apis():
 PLAYWRIGHT = playwright()
 CASES = [
     pytest.param(case, id=f"{case.package}: {case.case}", marks=pytest.mark.needs(*case.needs))
-    for cases in (of_scrapy(), libcurl(), PLAYWRIGHT, poet(), redis(), splash(), apis())
+    for cases in (of_scrapy(), libcurl(), PLAYWRIGHT, poet(), redis(), apis())
     for case in cases
 ]
 
@@ -258,16 +228,12 @@ def filled(request, endpoint):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_crawl_with_a_package(case, stack, filled):
-    own = stack(case.package, browser=case.sends)
-    sites = own.sites(*case.sites)
-    settings, endpoint = filled(case.settings, case.endpoint)
+    sites = stack.sites(*case.sites)
+    settings, _ = filled(case.settings, case.endpoint)
     for _ in range(case.crawls):
-        told = own.crawl(sites, settings=settings, meta=case.meta, spider=case.spider)
+        told = stack.crawl(sites, settings=settings, meta=case.meta, spider=case.spider)
     missing = sites.reach() if case.missing is True else case.missing
-    name = case.case
-    if "big" in case.sites:
-        name += f" ({told['peak_kib'] // 1024} MiB)"
-    own.check(sites, name, endpoint, known=case.known, missing=missing)
+    stack.check(sites, known=case.known, missing=missing)
     assert [each for each in case.fetched if told["fetched"].count(sites.url_of(each)) != 1] == []
     assert [each for each in case.dropped if told["dropped"][sites.url_of(each)] != "rule"] == []
     private = {url for url in told["fetched"] if "/private" in url}
@@ -277,57 +243,54 @@ def test_a_crawl_with_a_package(case, stack, filled):
 
 
 @pytest.mark.parametrize(
-    ("package", "kind", "settings", "refusal"),
+    ("kind", "settings", "refusal"),
     [
-        pytest.param(package, kind, settings, refusal, marks=pytest.mark.needs(module))
-        for package, module, kind, settings, refusals in (
-            ("scrapy-rotating-proxies", "rotating_proxies", Proxy, ROTATING, (403, 407, 502)),
-            ("scrapy-zyte-api", "scrapy_zyte_api", ZyteAPI, ZYTE, (401,)),
+        pytest.param(kind, settings, refusal, marks=pytest.mark.needs(module))
+        for module, kind, settings, refusals in (
+            ("rotating_proxies", Proxy, ROTATING, (403, 407, 502)),
+            ("scrapy_zyte_api", ZyteAPI, ZYTE, (401,)),
         )
         for refusal in refusals
     ],
 )
 def test_what_a_proxy_or_an_api_refuses_says_nothing_of_the_sites(
-    stack, filled, package, kind, settings, refusal
+    stack, filled, kind, settings, refusal
 ):
-    own = stack(package)
-    sites = own.sites("plain", "none")
-    store = {"REP_STORE": f"sqlite:///{(own.folder / 'robots.sqlite').as_posix()}"}
+    sites = stack.sites("plain", "none")
+    store = {"REP_STORE": f"sqlite:///{(stack.folder / 'robots.sqlite').as_posix()}"}
     settings, endpoint = filled({**settings, **store}, kind, refusal)
-    own.crawl(sites, settings=settings)
+    stack.crawl(sites, settings=settings)
     assert sites.journal() == []
     # Of each site, once.
     assert len(endpoint.robots_requests()) <= 2
-    own.crawl(sites, settings=store)
-    own.check(sites, f"{refusal} to everything; then directly", endpoint)
+    stack.crawl(sites, settings=store)
+    stack.check(sites)
 
 
 @pytest.mark.needs("scrapy_playwright")
 def test_chromium_waits_for_the_robots_txt_that_it_is_led_to(stack, filled):
-    own = stack("scrapy-playwright")
-    sites = own.sites("plain", "moved")
+    sites = stack.sites("plain", "moved")
     sites.open["moved"].change(paths={"/moved": [redirect(sites.url("plain"), 302)]})
     case = PLAYWRIGHT[-1]
     settings, _ = filled(case.settings)
     moved = [sites.url("moved", "/moved")]
-    told = own.crawl(sites, settings=settings, meta=case.meta, urls=moved)
-    own.check(sites, "a redirect to an origin not known, Chromium asks")
+    told = stack.crawl(sites, settings=settings, meta=case.meta, urls=moved)
+    stack.check(sites)
     assert told["fetched"] == [sites.url("plain")]
     assert sites.robots_requests() == {"plain": 1, "moved": 1}
 
 
 @pytest.mark.needs("h2", "priority")
 def test_http2(stack, certificate):
-    own = stack("h2")
-    own.web = H2Web(certificate)
+    stack.web = H2Web(certificate)
     try:
-        sites = own.sites(*BIG)
+        sites = stack.sites(*BIG)
         handler = {"https": f"{HANDLERS}.http2.H2DownloadHandler"}
-        told = own.crawl(sites, settings={"DOWNLOAD_HANDLERS": handler})
+        stack.crawl(sites, settings={"DOWNLOAD_HANDLERS": handler})
         assert {headers["protocol"] for _, _, headers in sites.journal()} == {"HTTP/2"}
-        own.check(sites, f"HTTP/2 handler ({told['peak_kib'] // 1024} MiB)")
+        stack.check(sites)
     finally:
-        own.web.close()
+        stack.web.close()
 
 
 @pytest.mark.parametrize(
@@ -338,52 +301,45 @@ def test_http2(stack, certificate):
     ],
 )
 def test_media_pipelines_which_download_past_the_scheduler(stack, kind, pipeline):
-    own = stack("scrapy")
-    sites = own.sites("plain", "moved", "none", "down")
+    sites = stack.sites("plain", "moved", "none", "down")
     settings = {
         "ITEM_PIPELINES": {f"scrapy.pipelines.{kind}.{pipeline}": 1},
-        f"{kind.upper()}_STORE": str(own.folder / "media"),
+        f"{kind.upper()}_STORE": str(stack.folder / "media"),
         "MEDIA_ALLOW_REDIRECTS": True,
         "ITEM": {f"{kind[:-1]}_urls": sites.urls, kind: []},
     }
-    own.crawl(sites, settings=settings, urls=[sites.url("plain")], spider="MediaSpider")
-    own.check(sites, f"{kind} pipeline")
+    stack.crawl(sites, settings=settings, urls=[sites.url("plain")], spider="MediaSpider")
+    stack.check(sites)
 
 
 @pytest.mark.parametrize("order", [50, 400, 560, 700])
 def test_a_user_agent_put_on_at(stack, order):
-    own = stack("a middleware of one's own")
-    sites = own.sites("agents", "plain", "moved")
+    sites = stack.sites("agents", "plain", "moved")
     urls = [*sites.urls, *(sites.url("agents", path) for path in ("/special/a", "/private/a"))]
     middlewares = {"tests.stacks.parts.AgentOnAll": order}
     settings = {"DOWNLOADER_MIDDLEWARES": middlewares, "AGENT_ON_ALL": SPECIAL}
-    told = own.crawl(sites, settings=settings, urls=urls)
-    own.check(sites, f"User-Agent set at {order}")
+    told = stack.crawl(sites, settings=settings, urls=urls)
+    stack.check(sites)
     # The middleware, at 100, sees what was put on before it; the last one asks about what was put on after.
     assert (sites.url("agents", "/private/a") in told["fetched"]) == (order < 100)
 
 
 @pytest.mark.needs("scrapy_user_agents", "scrapy_fake_useragent")
 @pytest.mark.parametrize(
-    ("package", "module"),
-    [
-        ("scrapy-user-agents", "scrapy_user_agents.middlewares"),
-        ("scrapy-fake-useragent", "scrapy_fake_useragent.middleware"),
-    ],
+    "module", ["scrapy_user_agents.middlewares", "scrapy_fake_useragent.middleware"]
 )
-def test_random_user_agents(stack, package, module):
-    own = stack(package)
-    sites = own.sites()
+def test_random_user_agents(stack, module):
+    sites = stack.sites()
     builtin = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
     settings = {
         "DOWNLOADER_MIDDLEWARES": {builtin: None, f"{module}.RandomUserAgentMiddleware": 400},
         # Without it scrapy-fake-useragent 1.4.4 finds no agents with the newest fake-useragent.
         "FAKEUSERAGENT_FALLBACK": "Mozilla/5.0",
     }
-    own.crawl(sites, settings=settings)
+    stack.crawl(sites, settings=settings)
     sent = {headers["user-agent"] for _, _, headers in sites.journal()}
     assert "mozilla" in "".join(sent)
-    own.check(sites, "in place of Scrapy's, at 400")
+    stack.check(sites)
 
 
 MONITORS = {
@@ -402,10 +358,9 @@ MONITORS = {
 
 @pytest.mark.needs("spidermon")
 def test_monitors_of_spidermon(stack):
-    own = stack("spidermon")
-    sites = own.sites()
-    told = own.crawl(sites, settings=MONITORS)
+    sites = stack.sites()
+    told = stack.crawl(sites, settings=MONITORS)
     lines = [line for line in told["log"].splitlines() if "[Spidermon]" in line]
     assert [line for line in lines if line.endswith("OK")] != []
-    own.check(sites, "monitors at the close")
+    stack.check(sites)
     assert [line for line in lines if line.endswith("... FAIL")] == [], told["log"]

@@ -34,18 +34,6 @@ def verdict(cell, found):
     return "; ".join(words) or "kept", not words
 
 
-def worst(cell, times):
-    """Crawl a cell some times; return what `run` returned when most was broken, or by most."""
-
-    def badness(ran):
-        found, _ = ran
-        gap = found.get("gap")
-        bad = len(figures.broken(cell, found)) + len(figures.unmeasured(cell, found))
-        return bad, found.get("pause", 0), 0 if gap is None else -gap
-
-    return max((run(cell) for _ in range(times)), key=badness)
-
-
 def row(cell, found, said):
     figure = [text(found.get(name, "-")) for name in COLUMNS]
     ended = f"{found['ended']}/{found['yielded']}"
@@ -69,9 +57,6 @@ def main():
     )
     parser.add_argument("--log", action="store_true", help="print what reached the hosts, too")
     parser.add_argument("--list", action="store_true", help="print the cells, and crawl nothing")
-    parser.add_argument(
-        "--times", type=int, default=1, help="crawl each cell so often, and show the worst of it"
-    )
     results.add_option(parser)
     options = parser.parse_args()
     cells = [
@@ -87,22 +72,14 @@ def main():
     print(f"{'cell':18} {'items':8} {head} {'ended':>9}", flush=True)
     rows, is_bad = [], False
     for cell in cells:
-        found, lines = worst(cell, options.times)
+        found, lines = run(cell)
         said, is_good = verdict(cell, found)
         is_bad |= not is_good
         print(row(cell, found, said), flush=True)
         if options.log:
             print(*lines, *found["told"], sep="\n", flush=True)
-        rows.append(
-            {
-                "cell": cell.name,
-                "items": cell.items,
-                "shows": cell.shows,
-                **found,
-                "verdict": said,
-                "lines": lines,
-            }
-        )
+        told = {"cell": cell.name, "items": cell.items, "shows": cell.shows}
+        rows.append({**told, **found, "verdict": said, "lines": lines})
         if options.json:
             results.write(options.json, "tests.wire", rows)
     return is_bad
