@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
-from scrapy_rep.decision.spellings import Spellings, verdict_of_rules
+from scrapy_rep.decision.spellings import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.overrides import Overrides
@@ -105,11 +105,11 @@ class CoroutineRunner:
         crawler = self._process.create_crawler(self._spidercls)
         crawler.spider = self._spidercls.__new__(self._spidercls)  # it may have a user_agent
         tokens = ProductTokens.of(crawler).default()
-        rules, spellings = RobotsTxt.parse(body).rules_for(*tokens), Spellings(self.settings)
+        rules = RobotsTxt.parse(body).rules_for(*tokens)
 
         def decide(url: str) -> tuple[Verdict, Decision]:
             origin = origin_of(url)
-            verdict = verdict_of_rules(rules, url, spellings)._replace(robotstxt_url=name)
+            verdict = verdict_of_rules(rules, url)._replace(robotstxt_url=name)
             return verdict, Decision(origin, target_of(url), tokens, verdict)
 
         return decide

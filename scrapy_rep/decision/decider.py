@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.request_tokens import ProductTokens
-from scrapy_rep.decision.spellings import NO_ORIGIN, Spellings, VerdictOn
+from scrapy_rep.decision.spellings import NO_ORIGIN, strictest_verdict
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.overrides import DISALLOWED, Override, Overrides
 from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url, target_of
@@ -60,7 +60,6 @@ class Decider:
         self._known = cache.known_entry
         self._overrides = overrides
         self._has_overrides = bool(overrides)
-        self._spellings = Spellings(crawler.settings)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
         self.usage_judge: UsageJudge = UsageJudge.of(crawler)
         self._judge = self.usage_judge.judge
@@ -89,8 +88,8 @@ class Decider:
         if self._has_overrides and (override := self._overrides.of_host(origin.host)):
             tokens = override.tokens or tokens
             if not override.tokens:
-                target, verdict = self._strictest_verdict(
-                    request, target, tokens, partial(self._overrides.verdict, override)
+                target, verdict = strictest_verdict(
+                    request.url, target, tokens, partial(self._overrides.verdict, override)
                 )
                 return Decision(origin, target, tokens, verdict, None, override)
         entry = self._known(origin)
@@ -109,7 +108,7 @@ class Decider:
             or url[0] in "fF"  # ftp
             or not url.isascii()
         ) and (verdict is not None and verdict.allowed):
-            target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
+            target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         verdict, judgement = self._judge(request, entry, target, tokens, verdict)
         # The same as Decision(…), in half the time.
         return _new(Decision, (origin, target, tokens, verdict, entry, override, judgement))
@@ -124,7 +123,7 @@ class Decider:
         if origin is None:
             raise LookupError(f"{printable_request(request)} has no origin")
         entry = await self._cache.entry(origin, tokens, request)
-        target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
+        target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
         verdict, judgement = self._judge(request, entry, target, tokens, verdict)
@@ -143,7 +142,7 @@ class Decider:
             return decision
         if entry.verdict(target, tokens) is None:
             entry = await self._cache.entry(origin, tokens, request)
-        target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
+        target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         verdict, judgement = self._judge(request, entry, target, tokens, verdict)
         return Decision(origin, target, tokens, verdict, entry, None, judgement)
 
@@ -167,7 +166,7 @@ class Decider:
         entry = await self._cache.stored_entry(origin, tokens)
         if entry is None:
             return None
-        return self._strictest_verdict(hop, target, tokens, entry.verdict)[1]
+        return strictest_verdict(hop.url, target, tokens, entry.verdict)[1]
 
     def start_lookup(
         self, request: Request, done: Callable[[Entry | None, Exception], None]
@@ -227,12 +226,3 @@ class Decider:
         if ("%" in url or ROBOTSTXT in url) and target_of(stripped_url(url)) == ROBOTSTXT:
             return None  # SPEC S-9
         return origin if self.needs_robotstxt(origin) else None
-
-    def _strictest_verdict(
-        self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn
-    ) -> tuple[str, Verdict | None]:
-        """Return the target that decided, and the verdict: allowed if all spellings are."""
-        verbatim = bool(request.meta.get("verbatim_url"))
-        return self._spellings.strictest_verdict(
-            request.url, target, tokens, verdict_on, verbatim=verbatim
-        )

@@ -1,26 +1,25 @@
-"""The other spellings of a URL: the forms in which handlers may send it, or servers may read it.
+"""The other spellings of a URL: the forms in which it may be sent, or in which servers may read it.
 
-A verdict is about the URL of a request, but download handlers and servers change some URLs. A
-disallowed page must not be fetched by another spelling of its URL, so each spelling is checked: if
-one of them is disallowed, the URL is disallowed.
+A verdict is about the URL of a request, but download handlers, browsers, services that send
+requests for the crawler, and servers change some URLs, each in its own way. A disallowed page must
+not be fetched by another spelling of its URL. So each change that one of them makes is made here,
+whatever handler sends the request: if one of the spellings is disallowed, the URL is disallowed.
 """
 
 import re
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.decision.sent_urls import handlers_of
 from scrapy_rep.protocol.canonical import canonical_target
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, target_of
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.rules import RuleSet
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.requests import stripped_url
 
 VerdictOn = Callable[[str, Tokens], Verdict | None]
+_Change = Callable[[str], str]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
@@ -28,17 +27,25 @@ _MAX_SPELLINGS: Final = 32
 """Maximum number of other spellings that are checked. Real URLs have five at most."""
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
+_BEHIND_SERVER: Final = re.compile("(?<=[^:/])[/?#].*", re.DOTALL)
+_LINE_BREAKS: Final = re.compile(r"[\t\r\n]")
 _BLANK: Final = re.compile(r"\s", re.ASCII)
-_RESERVED: Final = "!$&'()*+,/:;=?@[]"
-_BROKEN: Final = re.compile("%(?![0-9A-Fa-f]{2})").search
+_BROKEN: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+_RESERVED: Final = "!$&'()*+,/:;=@[]"
+"""The reserved characters of RFC 3986 §2.2, without ``?`` and ``#``, which end a path."""
+_UNDONE_IN_PATHS: Final = re.compile("%(?:2[146789AC]|3[ABD]|40)")
+_UNDONE_IN_QUERIES: Final = re.compile("%2[14789AC]")
+"""The escapes that aiohttp undoes."""
+_MAY_CHANGE: Final = re.compile(r"%(?:2[146789ABCF]|3[ABDF]|40|5[BCD])|/\.|//|;|\?\Z").search
+"""Finds a text without which none of _CHANGES changes a target."""
 _SLASHES: Final = re.compile("//+").sub
 _PARAMS: Final = re.compile(";[^/]*").sub
+_LAST_PARAMS: Final = re.compile(r";[^/]*\Z").sub
 _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
-def without_dot_segments(target: str) -> str:
-    """Return a canonical target without the segments ``.`` and ``..`` (RFC 3986 §5.2.4)."""
-    path, question, query = target.partition("?")
+def without_dot_segments(path: str) -> str:
+    """Return a canonical path without the segments ``.`` and ``..`` (RFC 3986 §5.2.4)."""
     *folders, name = path.split("/")[1:]
     kept: list[str] = []
     for segment in folders:
@@ -48,127 +55,122 @@ def without_dot_segments(target: str) -> str:
             kept.append(segment)
     if name == "..":
         del kept[-1:]
-    if name in {".", ".."}:
-        name = ""
-    return "/" + "/".join([*kept, name]) + question + query
+    return "/" + "/".join([*kept, "" if name in {".", ".."} else name])
 
 
-class Spellings:
-    """Finds the verdict on all spellings of URLs, for the download handlers in the settings."""
+def other_spellings(url: str, target: str) -> set[str]:
+    """Return the other spellings of ``target``, the target of ``url``; not all if they are many.
 
-    def __init__(self, settings: BaseSettings) -> None:
-        self._handlers = handlers_of(settings)
-
-    def other_spellings(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
-        """Return the other spellings of ``target``, the target of ``url``.
-
-        ``verbatim`` is the value of ``meta["verbatim_url"]``. If the handler isn't one of Scrapy's,
-        changes by browsers and services are included. Raises ValueError if ``url`` has no valid
-        origin, or if the request may be sent to another origin.
-        """
-        parsed = stripped_url(url)
-        origin = origin_of(parsed)
-        targets = {target}
-        if parsed is not url:
-            targets.add(target_of(parsed))
-        handler = self._handlers.get(origin.scheme)
-        if handler is not None:
-            sent = set(handler.sent(url, verbatim=verbatim))
-            if _BLANK.search(url):
-                # A server may end the target at a blank that is sent as it is (RFC 9112 §3).
-                sent |= {_BLANK.split(each, 1)[0] for each in sent}
-            for each in sent - {url}:
-                other, spelling = split_url(each)
-                if other != origin:
-                    raise ValueError(f"may be sent to {other}")
-                targets.add(spelling)
-            if not handler.is_known:
-                targets.add(target_of(_with_escapes_escaped(url)))
-                for change in _CHANGES:
-                    targets |= {change(spelling) for spelling in targets}
-        targets |= {without_dot_segments(spelling) for spelling in targets if "/." in spelling}
+    Raises ValueError if ``url`` has no valid origin, or if programs may read another one in it.
+    """
+    parsed = stripped_url(url)
+    origin = origin_of(parsed)
+    if not (url.isascii() or _BEHIND_SERVER.sub("", parsed).isascii()):
+        raise ValueError("some host names are other ones in other versions of IDNA")
+    forms = {url, parsed}
+    if _BLANK.search(url):
+        forms.add(_LINE_BREAKS.sub("", url))
+        # A server may end the target at a blank that is sent as it is (RFC 9112 §3).
+        forms |= {_BLANK.split(form, 1)[0] for form in forms}
+    # Programs that use libcurl escape each % if one of them begins no valid escape, others that %.
+    for form in filter(_BROKEN.search, tuple(forms)):
+        forms |= {form.replace("%", "%25"), _BROKEN.sub("%25", form)}
+    targets = {target, *map(target_of, forms - {url})}
+    if origin.scheme == "ftp":
+        targets |= set(map(_as_in_ftp, targets))
+    if not any(map(_MAY_CHANGE, targets)):
         return targets - {target}
+    for change in _CHANGES:
+        targets |= set(map(change, targets))
+        if len(targets) > _MAX_SPELLINGS + 1:
+            break
+    return targets - {target}
 
-    def strictest_verdict(
-        self,
-        url: str,
-        target: str,
-        tokens: Tokens,
-        verdict_on: VerdictOn,
-        *,
-        verbatim: bool = False,
-    ) -> tuple[str, Verdict | None]:
-        """Return a spelling of ``target`` that is disallowed, else ``target``; and the verdict.
 
-        The verdict is None if ``verdict_on`` returns None for a spelling: a lookup is needed. A URL
-        without a clear origin is disallowed. For ``/robots.txt`` no other spelling is checked.
-        """
-        verdict = verdict_on(target, tokens)
-        if verdict is None or not verdict.allowed or target == ROBOTSTXT:
-            return target, verdict
-        if verdict.reason not in _BY_RULES and url.isascii():
-            return target, verdict  # without rules, the spelling doesn't matter
-        try:
-            spellings = self.other_spellings(url, target, verbatim=verbatim)
-        except ValueError:
-            return target, NO_ORIGIN
-        if len(spellings) > _MAX_SPELLINGS:
-            return target, _TOO_COSTLY
-        for spelling in spellings:
-            other = verdict_on(spelling, tokens)
-            if other is None or not other.allowed:
-                return spelling, other
+def strictest_verdict(
+    url: str, target: str, tokens: Tokens, verdict_on: VerdictOn
+) -> tuple[str, Verdict | None]:
+    """Return a spelling of ``target`` that is disallowed, else ``target``; and the verdict.
+
+    The verdict is None if ``verdict_on`` returns None for a spelling: a lookup is needed. A URL
+    without a clear origin is disallowed. For ``/robots.txt`` no other spelling is checked.
+    """
+    verdict = verdict_on(target, tokens)
+    if verdict is None or not verdict.allowed or target == ROBOTSTXT:
         return target, verdict
+    if verdict.reason not in _BY_RULES and url.isascii():
+        return target, verdict  # without rules, the spelling doesn't matter
+    try:
+        spellings = other_spellings(url, target)
+    except ValueError:
+        return target, NO_ORIGIN
+    if len(spellings) > _MAX_SPELLINGS:
+        return target, _TOO_COSTLY
+    for spelling in spellings:
+        other = verdict_on(spelling, tokens)
+        if other is None or not other.allowed:
+            return spelling, other
+    return target, verdict
 
 
-# Changes of URLs by other handlers than Scrapy's: those for browsers (Playwright) and for services
-# that send requests for the crawler.
-
-
-def _with_escapes_escaped(url: str) -> str:
-    # Programs that use libcurl escape each % if one of them begins no valid escape. This changes
-    # the URL, not its target: in the canonical form of a target, some escapes are undone.
-    return url.replace("%", "%25") if _BROKEN(url) else url
-
-
-def _with_escapes_undone(target: str) -> str:
-    return canonical_target(quote(unquote_to_bytes(target), safe=_RESERVED))
-
-
-def _without_backslashes(target: str) -> str:
-    return target.replace("%5C", "/")  # a backslash
-
-
-def _with_one_slash(target: str) -> str:
-    path, question, query = target.partition("?")
-    return _SLASHES("/", path) + question + query
-
-
-def _without_params(target: str) -> str:
-    path, question, query = target.partition("?")
-    return _PARAMS("", path) + question + query
-
-
-def _without_empty_parts(target: str) -> str:
-    return _EMPTY("", target)
-
-
-# Changes of canonical targets.
-_CHANGES: Final = (
-    _with_escapes_undone,
-    _without_backslashes,
-    _without_params,
-    _with_one_slash,
-    _without_empty_parts,
-)
-
-
-def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
+def verdict_of_rules(rules: RuleSet, url: str) -> Verdict:
     """Return the verdict of ``rules`` on all spellings of ``url``."""
     target = target_of(url)
 
     def verdict_on(target: str, _: Tokens) -> Verdict:
         return rules.verdict_for(target)
 
-    verdict = spellings.strictest_verdict(url, target, (), verdict_on)[1]
-    return verdict or rules.verdict_for(target)
+    return strictest_verdict(url, target, (), verdict_on)[1] or rules.verdict_for(target)
+
+
+# Changes of canonical targets.
+
+
+def _in_path(change: _Change) -> _Change:
+    def change_path(target: str) -> str:
+        path, question, query = target.partition("?")
+        return change(path) + question + query
+
+    return change_path
+
+
+def _as_in_ftp(target: str) -> str:
+    """FTP has paths only, which Scrapy's handler sends in Latin-1."""
+    path = unquote(_LAST_PARAMS("", target.partition("?")[0])).replace("\n", "\0")
+    return canonical_target(quote(path.encode("latin-1", "replace"), safe=_RESERVED))
+
+
+def _without_dot_segments_and_slash(path: str) -> str:
+    whole = without_dot_segments(path)
+    return whole[:-1] or "/" if path.endswith(("/.", "/..")) else whole
+
+
+def _with_escapes_undone(target: str) -> str:
+    return canonical_target(quote(unquote_to_bytes(target), safe=f"{_RESERVED}?"))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return unquote(escape[0])
+
+
+def _with_some_escapes_undone(target: str) -> str:
+    path, question, query = target.partition("?")
+    path = _UNDONE_IN_PATHS.sub(_unescaped, path)
+    query = _UNDONE_IN_QUERIES.sub(_unescaped, query)
+    return canonical_target(path + question + query)
+
+
+_CHANGES: Final[tuple[_Change, ...]] = (
+    lambda target: target.removesuffix("?"),
+    _in_path(lambda path: _LAST_PARAMS("", path)),
+    _in_path(without_dot_segments),
+    _in_path(_without_dot_segments_and_slash),
+    _with_some_escapes_undone,
+    _with_escapes_undone,
+    lambda target: target.replace("%5C", "/"),  # a backslash
+    _in_path(lambda path: _PARAMS("", path)),
+    _in_path(without_dot_segments),
+    _in_path(lambda path: _SLASHES("/", path)),
+    lambda target: _EMPTY("", target),
+)
+"""Each is made in what those before it leave, so that all of them together are made, too."""

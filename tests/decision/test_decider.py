@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
+from scrapy_rep.decision.spellings import other_spellings
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -309,14 +310,9 @@ def test_whose_robotstxt_governs(url, meta, governed):
 DOTS = ("/a/../private", "/./private", "/a/b/../../private/x", "/%2e/private", "/a/%2E%2E/private")
 
 
-def aiohttps():
-    aiohttp = pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
-    return {"DOWNLOAD_HANDLERS": {"http": aiohttp.AiohttpDownloadHandler}}
-
-
 @pytest.mark.rfc3986("5.2.4")
 @pytest.mark.parametrize("by", ["entry", "looked up", "file"])
-@pytest.mark.parametrize("path", [*DOTS, "/%70rivate", "/pri%76ate"])
+@pytest.mark.parametrize("path", [*DOTS, "/%70rivate", "/pri%76ate", "//private", "/private;x"])
 def test_a_disallowed_page_is_not_had_by_another_spelling(tmp_path, path, by):
     entries = [override("file", path=file_with(tmp_path, RULES))] if by == "file" else []
     scene = Scene(*entries)
@@ -330,29 +326,6 @@ def test_a_disallowed_page_is_not_had_by_another_spelling(tmp_path, path, by):
     assert (decision.verdict.allowed, decision.verdict.line) == (False, 2)
     # The spelling that decided is told.
     assert decision.target.startswith("/private")
-
-
-@pytest.mark.parametrize("by", ["entry", "looked up", "file"])
-def test_what_the_handler_for_aiohttp_makes_of_a_url_counts(tmp_path, by):
-    rules = "User-agent: *\nDisallow: /x=y\n"
-    entries = [override("file", path=file_with(tmp_path, rules))] if by == "file" else []
-
-    def decided(request, settings):
-        scene = Scene(*entries, **settings)
-        if by == "entry":
-            scene.knows(rules)
-        scene.will_find(rules)
-        decision = scene.decider.known_decision(request)
-        return run(scene.decider.decision(request, decision)) if by == "looked up" else decision
-
-    handler = aiohttps()
-    request = Request(f"{SITE}/x%3Dy")
-    assert decided(request, {}).verdict.allowed
-    decision = decided(request, handler)
-    assert (decision.verdict.allowed, decision.target) == (False, "/x=y")
-    # That is sent as it is.
-    assert decided(verbatim(request.url), handler).verdict.allowed
-    assert decided(Request(f"{SITE}/z%3Dy"), handler).verdict.allowed
 
 
 @pytest.mark.parametrize(
@@ -382,19 +355,9 @@ rules = st.lists(st.tuples(st.sampled_from(("Allow", "Disallow")), patterns), ma
 )
 
 
-# pytest_twisted runs no parametrized test of Hypothesis.
 @given(path=paths, rules=rules, is_verbatim=st.booleans())
 def test_known_and_found_out_are_the_same(path, rules, is_verbatim):
-    same_known_and_found_out({}, path, rules, is_verbatim=is_verbatim)
-
-
-@given(path=paths, rules=rules, is_verbatim=st.booleans())
-def test_with_the_handler_for_aiohttp_too(path, rules, is_verbatim):
-    same_known_and_found_out(aiohttps(), path, rules, is_verbatim=is_verbatim)
-
-
-def same_known_and_found_out(handler, path, rules, *, is_verbatim):
-    scene = Scene(**handler)
+    scene = Scene()
     scene.will_find(rules)
     url = f"{SITE}{path}"
     request = verbatim(url) if is_verbatim else Request(url)
@@ -412,9 +375,7 @@ def same_known_and_found_out(handler, path, rules, *, is_verbatim):
     assert again.verdict == found.verdict
     if found.verdict.allowed:
         # There is no other way to say so: every spelling is.
-        spelled = scene.decider._spellings.other_spellings(
-            request.url, found.target, verbatim=is_verbatim
-        )
+        spelled = other_spellings(request.url, found.target)
         judged = RobotsTxt.parse(rules.encode()).rules_for("testbot")
         assert all(judged.verdict_for(spelling).allowed for spelling in spelled)
 
