@@ -21,7 +21,6 @@ from tests.waiting import PATIENCE, Clock, event_loop
 
 # A machine that is busy is no test that is slow.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("long", settings.get_profile("patient"))
 settings.register_profile("mutants", settings.get_profile("patient"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 

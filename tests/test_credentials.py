@@ -11,20 +11,21 @@ from scrapy_rep import abort_disallowed
 from scrapy_rep.settings import INTERACTIVE
 from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, closing_when, crawl, stat
-from tests.crawling.web import HANGS, answer, page, redirect, robots
+from tests.crawling.web import HANGS, page, redirect, robots
 from tests.downloadermiddlewares.test_playwright import BrowserRequest
 from tests.extensions.evidence import lines as lines_of
 from tests.spidermiddlewares.items import Declared, Frozen
 from tests.test_spiders import SitemapSpider
 
 PASSWORD = "hush-hush"
+LICENSE = f'<https://me:{PASSWORD}@a.example/l>; rel="license"; type="application/rsl+xml"'
 RULES = "User-agent: *\nDisallow: /private\n"
 
 
 PAGES = {
     "/noindex": page("<meta name=robots content=noindex>"),
     "/nofollow": page("<meta name=robots content=nofollow><a href=/nofollow/next>"),
-    "/noai": page("<meta name=robots content=noai>"),
+    "/noai": page("<meta name=robots content=noai>", Link=LICENSE),
     "/many": page("<meta name=robots content=all>" * 3_000),
     "/unreadable": page(
         r"<meta name=robots content=all>\ud800", Content_Type="text/html; charset=unicode_escape"
@@ -185,15 +186,6 @@ async def test_no_line_about_a_browser_has_a_password(web):
     assert any(site.url("/private") in line for line in result.messages())
     line = "Error while obeying robots.txt, the browser is not to fetch 'http://[::1/'"
     assert line in result.messages()
-
-
-async def test_no_line_about_a_license_has_a_password(web, tmp_path):
-    uri = f"https://me:{PASSWORD}@a.example/l.xml"
-    headers = {"Link": f'<{uri}>; rel="license"; type="application/rsl+xml"'}
-    site = web.site(robots(""), paths={"*": [answer(headers=headers)]})
-    report = tmp_path / "report.json"
-    result = await crawl(with_password(site, "/"), settings={**SETTINGS, "REP_REPORT": report})
-    assert_silent([*told(result), report.read_text()])
 
 
 async def test_no_line_about_sitemaps_has_a_password(web):

@@ -75,9 +75,7 @@ async def test_a_spider_that_has_no_crawler_goes_on_without_sitemaps(web):
 @pytest.mark.parametrize(
     ("answered", "settings", "requests", "says"),
     [
-        (answer(503), {}, 1, "is unreachable"),
         (answer(404), {}, 1, "names none"),
-        (robots(""), {}, 1, "names none"),
         # It is not tried for longer than pages are deferred.
         (answer(503), {"REP_DEFER_TIMEOUT": 0}, 1, "is unreachable"),
         # Nobody waits for a try that will not come.

@@ -61,20 +61,6 @@ def test_no_ratio_of_the_text_is_typed():
     assert not re.search(r"\d\s+times\b|\d\s*x\b", prose)
 
 
-@pytest.mark.parametrize(
-    ("row", "name", "shown"),
-    [
-        ({"a": 1.0, "b": 3.0}, "a/b", "0.33"),
-        ({"a": 1.0, "b": 3.0, "a/b": 0.5}, "a/b", "0.50"),
-        ({"a": 1234.0, "b": 1.0}, "a/b", "1,200"),
-        ({"a": 96.0, "b": 10.0}, "a/b", "9.6"),
-        ({"a": 0.0012345, "b": 1.0}, "a/b", "0.0012"),
-    ],
-)
-def test_a_ratio_has_two_digits(row, name, shown):
-    assert results.ratio(row, name) == shown
-
-
 def test_the_drawings_have_the_times_of_the_settings():
     options = Options()
     assert options.unreachable_stale_after == options.unreachable_allow_after

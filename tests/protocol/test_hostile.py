@@ -102,17 +102,6 @@ def test_lines_that_say_nothing_cost_nothing(name, stage):
     assert calls(STAGES[stage], body) < SIZE / 8
 
 
-def test_memory_of_groups_is_that_of_what_is_said():
-    body = b"user-agent: *\n" + b"\n" * MAX_BODY_BYTES
-    tracemalloc.start()
-    try:
-        assert RobotsTxt.parse(body).groups
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 32 * 2**20 // 8
-
-
 def test_the_work_of_a_verdict_is_bounded_and_never_opens_anything():
     rules = parse(b"user-agent: *\nallow: /*a*b\nallow: /" + b"*a" * 8_000 + b"\n")
     verdict = rules.verdict_for("/" + "a" * (MAX_WORK // 16_000))

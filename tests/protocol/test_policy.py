@@ -100,15 +100,6 @@ def test_the_last_good_copy_is_used_after_30_days():
     assert access.copy == available(START)
 
 
-@pytest.mark.spec("F-8")
-def test_the_30_days_begin_anew_with_every_answer():
-    months = Months()
-    months.go(START, START + 29 * DAY, HOUR, unreachable)
-    months.go(START + 29 * DAY, START + 29 * DAY + 2 * HOUR, HOUR, unavailable)
-    down = START + 31 * DAY
-    assert months.go(down, down + 29 * DAY, HOUR, unreachable) == [AllowedPages.NONE]
-
-
 @pytest.mark.rfc9309("2.4")
 def test_with_stale_after_0_the_copy_is_used_at_once():
     months = Months(unreachable_stale_after=0.0)
@@ -284,11 +275,6 @@ def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
     assert (access.pages is not AllowedPages.NONE) == opened
     if not opened and later >= 0 and not policy.is_due(record, at + later):
         assert access.end > at + later
-
-
-def test_a_next_try_from_elsewhere_is_bounded():
-    other = Policy(retry_delay_max=5.0, retry_delay=5.0)
-    assert other.is_due(ended_with(unreachable(START)), START + 5)
 
 
 outcomes = st.one_of(

@@ -1,9 +1,5 @@
-"""The engine beside the slow reference, on generated files and URLs.
+"""The engine beside the slow reference, on generated files and URLs; more: tests/fuzz/verdicts.py."""
 
-HYPOTHESIS_PROFILE=long runs 100,000 examples.
-"""
-
-import os
 import random
 
 import pytest
@@ -14,9 +10,8 @@ from scrapy_rep.protocol import RobotsTxt
 from tests.protocol import asking, made_up, reference
 from tests.protocol.made_up import PIECES, QUERY_PIECES, joined
 
-LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 many = settings(
-    max_examples=100_000 if LONG else 500,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -69,7 +64,7 @@ def test_a_rule_with_a_lone_percent_holds_as_written(pattern_and_path):
         )
 
 
-@settings(max_examples=1_000 if LONG else 25, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seeds)
 def test_engine_and_reference_agree_on_many_wildcards(seed):
     rng = random.Random(seed)
@@ -91,7 +86,7 @@ def literal_of(rng):
     return path[: rng.randrange(1, 9)] + rng.choice(["", "", "", "$", "*", "**"])
 
 
-@settings(max_examples=2_000 if LONG else 40, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seeds)
 @example(1)
 def test_engine_and_reference_agree_on_literals_of_every_number(seed):
