@@ -15,8 +15,7 @@ USER_AGENT = "fleetbot/1.0 (the example fleet of scrapy-rep)"
 # One Redis for all
 REDIS_URL = os.environ.get("FLEET_REDIS", "redis://127.0.0.1:6379/0")
 
-# The queue and the dupefilter of scrapy-redis; requests of sites that are down, or ask for a delay,
-# wait in Redis
+# The queue and the dupefilter of scrapy-redis; requests of sites that are down wait in Redis
 SCHEDULER = "scrapy_redis.scheduler.Scheduler"
 SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"
 DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"

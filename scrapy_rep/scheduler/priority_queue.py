@@ -28,7 +28,6 @@ from scrapy_rep.admission.reason import Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.holding_queue import log_queue_error
 from scrapy_rep.scheduler.jobdir import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.scheduler.request_table import RequestTable
@@ -249,7 +248,7 @@ class RobotsAwarePriorityQueue(Queue):
         since = self._since.get(lane, self._clock.monotonic())
         if lane.origin is None or self._admission is None:
             return False
-        if self._admission.idle.is_overdue(since, hold, self._admission.outage(lane.origin)):
+        if self._is_too_late(since, hold, lane.origin):
             self._deferred.discard(lane)
             return True
         if lane not in self._since:
@@ -257,6 +256,11 @@ class RobotsAwarePriorityQueue(Queue):
             self._deferred.add(lane)
             stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
         return False
+
+    def _is_too_late(self, since: float, hold: Hold, origin: Origin) -> bool:
+        """Return whether the end of ``hold`` is too late for what is deferred ``since`` a time."""
+        admission = self._admission
+        return admission is None or admission.idle.is_overdue(since, hold, admission.outage(origin))
 
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if not self._requests.size_of(lane):  # none of its requests could be read
@@ -397,6 +401,12 @@ class RobotsAwarePriorityQueue(Queue):
             stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
         self._deferred.clear()
         return requests
+
+
+def log_queue_error(crawler: Crawler, error: BaseException, message: str, subject: object) -> None:
+    """Log ``message``, formatted with ``subject``, and the traceback of ``error``; count it."""
+    stats.count(crawler, stats.QUEUE_ERRORS)
+    LimitedLogger(__name__, crawler).error(message, subject, exc_info=error)
 
 
 def _describe_misfit(crawler: Crawler, *queue_classes: type[Any] | None) -> str | None:

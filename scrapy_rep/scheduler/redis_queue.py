@@ -1,25 +1,26 @@
-"""The queues of scrapy-redis, which keep requests in Redis until they may leave.
+"""The queues of scrapy-redis, for workers that let requests wait until they may leave.
 
-A worker takes a request from Redis, and calls ``Admission.admit``. If the request may leave,
-``pop`` returns it. Else it is moved to a second set in Redis, sorted by origin, from which any
-worker may take it. Until Redis is told which of the two, it keeps the request as taken by this
-worker. If a call fails or the worker is killed, the request returns to the queue of scrapy-redis.
+A worker takes a request from the queue of scrapy-redis, and puts it into a table of its own. What
+may leave leaves; the rest waits there. Two kinds of requests go to Redis again, and wait there:
+those of an unreachable origin, until its next try, and what is too much for the table. Each origin
+has a sorted set of its requests, and the set ``:waiting`` has the origins, by the time at which
+they are due. The first worker that finds an origin due takes requests of it into its table.
 
-Each origin in the second set has a time at which it is due. The worker that finds an origin due is
-the only one to handle it for some seconds, and calls ``Admission.admit`` for its first request.
-Then either this request leaves, or the worker waits until the admission lets it leave, or the
-origin gets a new due time. If two requests of an origin may leave one after the other, all its
-requests go back to the queue of scrapy-redis.
-
-Requests that wait for the next try of an unreachable robots.txt are called deferred.
+When the spider is closed, the table is given back to the queue of scrapy-redis. A worker that is
+killed loses what it had taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+import math
+from collections.abc import Iterable
+from itertools import count
+from secrets import token_hex
+from typing import Any, Final
 
 from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.squeues import FifoMemoryQueue
 from scrapy_redis.queue import (  # type: ignore[import-untyped]
     Base,
     FifoQueue,
@@ -27,316 +28,295 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
     PriorityQueue,
 )
 
-from scrapy_rep.admission.lookup import UNKNOWN
-from scrapy_rep.admission.reason import Hold, HoldReason
-from scrapy_rep.admission.ticket import Source
+from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.unreachable import MARGIN
-from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.holding_queue import HoldingQueue, log_queue_error
-from scrapy_rep.scheduler.requests_in_redis import (
-    DUE,
-    FIFO,
-    LEASE,
-    LIFO,
-    NOTHING_DUE,
-    PRIORITY,
-    RequestsInRedis,
-)
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error
+from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import wake_engine
-from scrapy_rep.utils.text import counted, printable_request
+from scrapy_rep.utils.text import counted
 
+_MOST_ROWS: Final = 1_000
+"""Requests in the table of a worker. If there are more, half of its longest lane goes to Redis."""
+_MOST_TAKEN: Final = 50
+"""Requests that are taken in one pop if all have to wait, so that the loop goes on."""
+_MOST_CLAIMED: Final = 100
+"""Requests of an origin that are taken when it is due."""
+_LATER: Final = 30.0
+"""Seconds after which an origin is due of which requests are in a table, too. It is due before if
+the worker has none of them left."""
 _CHECK_INTERVAL: Final = 1.0
-"""Seconds between two checks for due origins while there is no room for lookups."""
-_DUE: Final = "due"
-"""The key of the wait until the next origin in Redis is due."""
-_SETTLE: Final = "settle"
-_REDIS: Final = HoldReason("Redis is asked later")
-"""The key of the wait until Redis is told that a request has left."""
-_SETTLE_INTERVAL: Final = 5.0
-"""Seconds after which Redis is told that a request has left, if no other call has told it."""
+"""Seconds between two checks for origins that other workers let wait."""
+
+_CLAIM: Final = """
+-- Take the first requests of an origin that is due; if it has more, it is due again `later`.
+-- Return this origin or nothing, its requests, the number of origins, and when the next is due.
+-- It removes before it adds: a Redis without free memory lets a script add only then.
+local due, now, most, later = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local found, origin = {}, redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1)[1]
+if origin then
+    local waiting = due .. ':' .. origin
+    found = redis.call('ZRANGE', waiting, 0, most - 1)
+    redis.call('ZREMRANGEBYRANK', waiting, 0, most - 1)
+    redis.call('ZREM', due, origin)
+    if redis.call('EXISTS', waiting) == 1 then redis.call('ZADD', due, later, origin) end
+end
+local next_due = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
+return {origin or false, found, redis.call('ZCARD', due), next_due or 'inf'}
+"""
 
 
-class _HoldingRedisQueue(HoldingQueue[Origin | str], Base):  # type: ignore[misc]
-    """Base of the queues: a request leaves if ``Admission.admit`` returns None, or raises an error.
+class _OwnTable(RobotsAwarePriorityQueue):
+    """The requests that this worker has taken, and that have to wait."""
 
-    Requests whose next try comes after REP_DEFER_TIMEOUT leave, too, as OVERDUE, to be dropped.
+    def __init__(self, crawler: Crawler, shared: _HoldingRedisQueue, clock: Clock) -> None:
+        super().__init__(crawler, FifoMemoryQueue, "", clock=clock)
+        self._requests = self._heaps = RequestHeaps()
+        self._shared = shared
+        self.parted: set[Origin] = set()
+        """Origins of which Redis may have further requests."""
+        self.emptied: set[Origin] = set()
+        """Those of them of which this worker has none any more."""
+
+    @property
+    def size(self) -> int:
+        return self._heaps.size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a request more would have to be moved to Redis, and need not be taken yet."""
+        has_room = self._admission is None or self._admission.lookups.has_room
+        return self.size >= _MOST_ROWS and not has_room
+
+    def put(self, request: Request, since: float = 0.0) -> None:
+        """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
+        lane = Lane(str(self._downloader.get_slot_key(request)), self._origin(request))
+        self._heaps.push(*lane[:2], (-request.priority, False, 1), request)
+        if since:
+            began = since - self._clock.time() + self._clock.monotonic()
+            self._since[lane] = min(began, self._since.get(lane, began))
+
+    def make_room(self) -> None:
+        """Move the last half of the longest lane that waits to Redis."""
+        lane, size = max(self._heaps.waiting(), key=lambda each: each[1], default=(None, 0))
+        if lane is not None:
+            self._move(lane, self._clock.monotonic() + _LATER, keep=size // 2)
+
+    def take_all(self) -> list[Request]:
+        """Remove all requests, and return them."""
+        requests = [
+            request for lane in self._heaps.names() for request in self._heaps.requests_of(lane)
+        ]
+        self._requests = self._heaps = RequestHeaps()
+        return requests
+
+    def wake_at(self, when: float) -> None:
+        """Wake the engine at a time of the monotonic clock."""
+        self._set_timer(when)
+
+    def count_deferred(self) -> tuple[int, bool]:
+        number, only = super().count_deferred()
+        return number + self._shared.origins, only
+
+    def idle_line(self) -> str:
+        return self._shared.idle_line()
+
+    def _is_too_late(self, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002
+        # That this worker has nothing else to do does not end the crawl.
+        return self._admission is None or hold.until > since + self._admission.defer_timeout
+
+    def _let_wait(self, lane: Lane, hold: Hold) -> None:
+        if hold.reason.defers:
+            try:
+                self._move(lane, hold.until)
+            except Exception as error:  # noqa: BLE001 - logged; they wait here
+                log_queue_error(self._crawler, error, "Requests of %s stay here", lane.origin)
+            else:
+                return
+        super()._let_wait(lane, hold)
+
+    def _pop(self, lane: Lane) -> Request | None:
+        request = super()._pop(lane)
+        if lane.origin in self.parted and not self._heaps.size_of(lane):
+            self.parted.discard(lane.origin)
+            self.emptied.add(lane.origin)
+        return request
+
+    def _move(self, lane: Lane, until: float, keep: int = 0) -> None:
+        """Let the requests of ``lane`` wait in Redis, but the first ones that it may ``keep``."""
+        if lane.origin is None:
+            return
+        requests, since = self._heaps.requests_of(lane), self._since.get(lane, 0.0)
+        if since:
+            since += self._clock.time() - self._clock.monotonic()
+        self._shared.store(lane.origin, requests[keep:], until - self._clock.monotonic(), since)
+        self._heaps.give_up(lane)
+        self._forget(lane)
+        for request in requests[:keep]:
+            self.parted.add(lane.origin)
+            self.put(request, since)
+
+
+class _HoldingRedisQueue(Base):  # type: ignore[misc]
+    """Base of the queues.
+
     As in scrapy-redis, Redis is called in the thread of the reactor. ``pop`` never waits for a
     request, whatever SCHEDULER_IDLE_BEFORE_CLOSE is. It raises errors of Redis: the engine logs
     them, and pops again within five seconds.
     """
 
-    _kind: ClassVar[str]
-
     def __init__(self, server: Any, spider: Spider, key: str, serializer: Any = None) -> None:
-        Base.__init__(self, server, spider, key, serializer)
-        HoldingQueue.__init__(self, spider.crawler, Clock())
-        self._heads: dict[Origin | str, Request] = {}
-        """Origins that this worker handles until their hold ends; each with a request."""
-        self._deferred, self._first_due = 0, 0.0
-        """Number of deferred origins in Redis, and when the first origin there is due."""
-        self._requests = RequestsInRedis(server, self.key, self._kind, self._timeout)
-        self._crawler.signals.connect(self.stop, signals.spider_closed)
+        super().__init__(server, spider, key, serializer)
+        self._crawler = spider.crawler
+        self._due = f"{self.key}:waiting"
+        self._claim = server.register_script(_CLAIM)
+        self._worker, self._numbers = token_hex(4), count()
+        self._check_at = self._next_due = 0.0
+        """When Redis is asked for due origins, and when the next one is due, as far as known."""
+        self.origins = 0
+        """The number of origins that wait in Redis."""
+        self._clock = Clock()
+        self._own = _OwnTable(self._crawler, self, self._clock)
+        admission = Admission.of(self._crawler)
+        self._idle = None if admission is None else admission.idle
+        self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     # What the scheduler calls.
 
-    def _count(self) -> int:
-        return len(self._requests)
+    def __len__(self) -> int:
+        """Return the number of requests that no other worker has taken.
+
+        An origin that waits in Redis counts as one request; as none if there are no others, so that
+        ``spider_idle`` is sent.
+        """
+        size = int(super().__len__()) + self._own.size
+        self.origins = self.server.zcard(self._due)
+        if not size and self._idle and self._idle.counts_as_empty(self._own.count_deferred()):
+            return 0
+        return size + self.origins
 
     def clear(self) -> None:
         """Remove all requests, of all workers."""
-        self.server.delete(*self._requests.keys)
+        origins = map(_text, self.server.zrange(self._due, 0, -1))
+        self.server.delete(self.key, self._due, *map(self._key_of, origins))
+        self._own.take_all()
 
     def push(self, request: Request) -> None:
         super().push(request)
-        self._request_pushed()
+        if self._idle is not None:
+            self._idle.request_pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
-        """Remove one request that may leave, and return it; begin pending lookups.
-
-        Return None if there is none, or if the one that it took must wait; others may leave then,
-        so the engine is woken, and pops again.
-        """
-        self._look_up()
-        while self._woken:
-            origin = self._woken.popleft()
-            head = self._heads.pop(origin, None)
-            if isinstance(origin, Origin) and head is not None:
-                taken = self._pop_unless_held(origin, head)
-                if taken is not None:
-                    return taken
-        has_room = self._has_room_for_lookups
-        kind, *found = self._requests.next(has_room=has_room)
-        if kind == NOTHING_DUE:
-            self._set_timer(*found, has_room=has_room)
-            return None
-        taken = (
-            self._pop_from_due_origin(*found)
-            if kind == DUE
-            else self._leave_or_wait(*found, has_room=has_room)
-        )
-        if taken is None:
-            wake_engine(self._crawler)
-        return taken
-
-    # What the admission calls.
-
-    def next_unknown(self) -> Origin | None:
-        lookups = None if self._admission is None else self._admission.lookups
-        for _, origin, hold in self._waiting:
-            if lookups and origin and hold.reason is UNKNOWN and not lookups.is_under_way(origin):
-                return origin
+        """Remove one request that may leave, and return it; None if there is none now."""
+        self._take_due()
+        for _ in range(_MOST_TAKEN):
+            request = self._own.pop()
+            if request is not None:
+                return request
+            taken = None if self._own.is_full else super().pop()
+            if taken is None:
+                return None
+            self._own.put(taken)
+            if self._own.size > _MOST_ROWS:
+                self._own.make_room()
+        wake_engine(self._crawler)
         return None
 
-    def head_of(self, origin: Origin) -> Request | None:
-        head = self._heads.get(origin)
-        if head is None:
-            return None
-        requests = [self._decode_request(data) for data in self._requests.first(str(origin))]
-        # If other workers have popped all requests of the origin, the one known here is used.
-        return requests[0] if requests else head
+    # Requests that wait in Redis.
 
-    def count_deferred(self) -> tuple[int, bool]:
-        """Return how many origins in Redis are deferred; and if this worker waits for no origin."""
-        return self._deferred, not self._heads
+    def store(
+        self, origin: Origin, requests: Iterable[Request], seconds: float, since: float
+    ) -> None:
+        """Let ``requests`` wait in Redis for ``seconds``; ``since`` is as for ``_OwnTable.put``."""
+        rows = {}
+        for request in requests:
+            data = self._encode_request(request)
+            data = data.encode() if isinstance(data, str) else data
+            name = f"{self._clock.time():017.6f}{next(self._numbers):09}{self._worker} {since} "
+            rows[name.encode() + data] = -request.priority
+        with self.server.pipeline() as pipe:
+            pipe.zadd(self._key_of(str(origin)), rows)
+            pipe.zadd(self._due, {str(origin): self._clock.time() + seconds})
+            pipe.zcard(self._due)
+            self.origins = pipe.execute()[-1]
+        self._set_next_due(seconds)
+
+    def _take_due(self) -> None:
+        """Move the first requests of an origin that is due to the table."""
+        now = self._clock.time()
+        if self._own.emptied:
+            self.server.zadd(self._due, {str(each): now for each in self._own.emptied}, xx=True)
+            self._own.emptied.clear()
+            self._check_at = 0.0
+        if self._own.size >= _MOST_ROWS or self._clock.monotonic() < self._check_at:
+            return
+        origin, rows, self.origins, next_due = self._claim(
+            keys=[self._due], args=[now, _MOST_CLAIMED, now + _LATER]
+        )
+        self._next_due = math.inf
+        self._check_at = self._clock.monotonic() + _CHECK_INTERVAL
+        self._set_next_due(float(next_due) - now)
+        if origin is None:
+            return
+        self._own.parted.add(origin_of(_text(origin)))
+        for row in rows:
+            _, since, data = row.split(b" " if isinstance(row, bytes) else " ", 2)
+            try:
+                request = self._decode_request(data)
+            except Exception as error:  # noqa: BLE001 - logged; the others must not be lost
+                stats.count(self._crawler, stats.QUEUE_UNREADABLE)
+                log_queue_error(self._crawler, error, "A request of %s can't be read", origin)
+            else:
+                self._own.put(request, float(since))
+
+    def _set_next_due(self, seconds: float) -> None:
+        if seconds == math.inf:
+            return
+        due = self._clock.monotonic() + max(0.0, seconds) + MARGIN
+        self._next_due = min(self._next_due, due)
+        self._check_at = min(self._check_at, due)
+        self._own.wake_at(due)
+
+    def _key_of(self, origin: str) -> str:
+        return f"{self._due}:{origin}"
 
     def idle_line(self) -> str:
-        if not self._deferred:
+        if not self.origins:
             return ""
-        what = counted(self._deferred, "unreachable origin")
-        seconds = max(0.0, self._first_due - self._clock.monotonic())
+        what = counted(self.origins, "unreachable origin")
+        seconds = max(0.0, self._next_due - self._clock.monotonic())
         return f"Waiting for {what}: the next try is in {seconds:.0f} s"
 
-    def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
-        """Yield each origin that this worker waits for, its hold, and 1 for the known request."""
-        for _, origin, hold in self._waiting:
-            if origin is not None:
-                yield origin, hold, 1
-
-    def stop(self) -> int:
-        """Tell Redis what has left, stop all timers; return 0: Redis keeps deferred requests."""
-        self._settle()
-        self._waiting.close()
-        return 0
-
-    # Whether a request may leave.
-
-    def _leave_or_wait(self, data: Any, *, has_room: bool) -> Request | None:
-        """Return the request that was taken; None if it may not leave, and waits in Redis.
-
-        Without ``has_room``, its lookup is left to any worker. After an error it leaves as DIRECT;
-        but if it can't be read, the error is raised.
-        """
-        request = self._decode(data)
+    def _spider_closed(self) -> None:
+        requests = self._own.take_all()[::-1]
         try:
-            origin = self._origin(request)
-            hold = self._hold(origin, lambda: request)
+            while requests:
+                super().push(requests[-1])
+                requests.pop()
         except Exception as error:  # noqa: BLE001 - logged
-            what = "Error while asking whether %s may leave"
-            log_queue_error(self._crawler, error, what, printable_request(request))
-            return self._leave(request, Source.DIRECT)
-        if origin is None or hold is None:
-            return self._leave(request, Source.QUEUE)
-        name = str(origin)
-        if hold.reason.defers:
-            if self._is_overdue(hold):
-                return self._leave(request, Source.OVERDUE)
-            seconds = self._seconds_left(hold)
-            self._count_as_deferred(self._requests.wait(name, seconds, defers=True))
-            return None
-        # Else any worker may do the lookup.
-        is_ours = has_room or origin in self._heads or hold.reason is not UNKNOWN
-        self._requests.wait(name, LEASE if is_ours else 0)
-        if is_ours:
-            self._set_waiting(origin, request, hold)
-        return None
-
-    def _pop_from_due_origin(self, name: bytes | str, age: int, data: Any) -> Request | None:
-        """Handle an origin that is due in Redis; return its first request if that may leave.
-
-        ``name`` is the origin, ``age`` the time in milliseconds since its first request was
-        deferred, ``data`` this request. If it can't be read, or no robots.txt governs it, all
-        requests of the origin go back to the queue.
-        """
-        name = name.decode() if isinstance(name, bytes) else name
-        try:
-            request = self._decode_request(data)
-            origin = self._origin(request)
-        except Exception as error:  # noqa: BLE001 - logged
-            # The request goes back to the queue: the next pop of it raises the error, as without
-            # scrapy-rep.
-            log_queue_error(self._crawler, error, "A request of %s can't be read", name)
-            origin = None
-        if origin is None:
-            self._requests.requeue(name)
-            return None
-        return self._pop_unless_held(origin, request, age / 1000)
-
-    def _pop_unless_held(
-        self, origin: Origin, request: Request, age: float = 0.0
-    ) -> Request | None:
-        """Return the next waiting request of an origin; None if it must wait on, or is gone.
-
-        If it leaves, the admission is asked for the request after it. If that may leave, too, all
-        go back to the queue. ``age`` is the seconds since the first request was deferred.
-        """
-        name = str(origin)
-        hold = self._hold(origin, lambda: self._first_request(name))
-        is_overdue = hold is not None and hold.reason.defers and self._is_overdue(hold, age)
-        if hold is not None and not is_overdue:
-            self._wait_or_requeue(origin, request, hold)
-            return None
-        data, others = self._requests.take(name, is_overdue=is_overdue)
-        if others and not is_overdue:
-            hold = self._hold(origin, lambda: self._first_request(name))
-            self._wait_or_requeue(origin, request, hold)
-        if data is None:
-            return None
-        return self._leave(self._decode(data), Source.OVERDUE if is_overdue else Source.QUEUE)
-
-    def _wait_or_requeue(self, origin: Origin, request: Request, hold: Hold | None) -> None:
-        """Let the requests of an origin wait until ``hold`` ends; if it is None, requeue them."""
-        if hold is None:
-            self._requests.requeue(str(origin))
-        elif hold.reason.defers:
-            seconds = self._seconds_left(hold)
-            self._count_as_deferred(self._requests.defer_all(str(origin), seconds))
-        else:
-            self._set_waiting(origin, request, hold)
-
-    def _set_waiting(self, origin: Origin, request: Request, hold: Hold) -> None:
-        """Note that this worker waits until ``hold`` of ``origin`` ends; begin a pending lookup."""
-        self._heads.setdefault(origin, request)
-        self._waiting.add(origin, origin, hold)
-        if hold.reason is UNKNOWN:
-            self._look_up()
-
-    def _wake(self, keys: list[Origin | str]) -> None:
-        if _SETTLE in keys:
-            self._settle()
-        super()._wake(keys)
-
-    def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
-        """Return whether the next try of robots.txt comes after REP_DEFER_TIMEOUT.
-
-        The requests have been deferred for ``age`` seconds already.
-        """
-        return hold.until - self._clock.monotonic() > self._timeout - age
-
-    def _seconds_left(self, hold: Hold) -> float:
-        return max(0.001, hold.until - self._clock.monotonic())
-
-    def _leave(self, request: Request, source: Source) -> Request:
-        """Return ``request`` with its source in its meta; Redis is told later that it has left."""
-        self._requests.leave()
-        if _SETTLE not in self._waiting:
-            self._wait_for(_SETTLE, _SETTLE_INTERVAL)
-        return self._request_leaves(request, source)
-
-    def _settle(self) -> None:
-        """Tell Redis what became of the request that was taken, if no call has told it yet."""
-        if self._requests.is_settled:
-            return
-        try:
-            len(self._requests)
-        except Exception as error:  # noqa: BLE001 - logged
-            log_queue_error(self._crawler, error, "Redis could not be told what left %s", self.key)
-            self._wait_for(_SETTLE, _SETTLE_INTERVAL)
-
-    def _wait_for(self, key: str, seconds: float) -> None:
-        self._waiting.add(key, None, Hold(_REDIS, self._clock.monotonic() + seconds))
-
-    # Requests in Redis.
-
-    def _first_request(self, name: str) -> Request:
-        """Return the next request of an origin; raise LookupError if it can't be read."""
-        try:
-            (data,) = self._requests.first(name)
-            request: Request = self._decode_request(data)
-        except Exception as error:  # logged when the request is popped
-            raise LookupError(name) from error
-        return request
-
-    def _decode(self, data: Any) -> Request:
-        """Return the request that was taken. If that can't be read, it is lost, and this raised."""
-        try:
-            request: Request = self._decode_request(data)
-        except Exception:
-            self._requests.leave()
-            raise
-        return request
-
-    def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
-        """Wake the engine when the next origin is due, in ``milliseconds``; below 0, none will be.
-
-        Without ``has_room`` for lookups, not within a second. ``origins`` is how many are deferred.
-        For new requests the engine pops every five seconds.
-        """
-        seconds = milliseconds / 1000 + MARGIN
-        self._deferred, self._first_due = origins, self._clock.monotonic() + seconds
-        if milliseconds >= 0:
-            self._wait_for(_DUE, seconds if has_room else max(_CHECK_INTERVAL, seconds))
-        else:
-            self._waiting.discard(_DUE)
+            what = "Requests lost, because Redis could not be given them back: %d"
+            log_queue_error(self._crawler, error, what, len(requests))
 
 
 class RobotsAwareRedisQueue(_HoldingRedisQueue, PriorityQueue):  # type: ignore[misc]
-    """The PriorityQueue of scrapy-redis, which holds requests until they may leave.
+    """The PriorityQueue of scrapy-redis, for workers that let requests wait.
 
-    It is used with ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Requests that
-    wait are in Redis, and shared by all workers: if a worker is killed, none of them is lost.
+    It is used with ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. A worker keeps
+    up to 1,000 requests that wait, and gives them back when it is closed. If it is killed, they are
+    lost. Requests of unreachable origins wait in Redis.
     """
-
-    _kind = PRIORITY
 
 
 class RobotsAwareRedisFifoQueue(_HoldingRedisQueue, FifoQueue):  # type: ignore[misc]
-    """The FifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
-
-    _kind = FIFO
+    """The FifoQueue of scrapy-redis, for workers that let requests wait."""
 
 
 class RobotsAwareRedisLifoQueue(_HoldingRedisQueue, LifoQueue):  # type: ignore[misc]
-    """The LifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
+    """The LifoQueue of scrapy-redis, for workers that let requests wait."""
 
-    _kind = LIFO
+
+def _text(name: bytes | str) -> str:
+    return name.decode() if isinstance(name, bytes) else name

@@ -100,6 +100,10 @@ class RequestHeaps:
         heap = self._heaps.get(lane)
         return None if heap is None else heap.requests[0][3]
 
+    def requests_of(self, lane: Lane) -> list[Request]:
+        """Return, not remove, the requests of ``lane``, the next one first."""
+        return [request for *_, request in sorted(self._heaps[lane].requests)]
+
     def _remove(self, heap: _Heap) -> None:
         lane, heap.rank, heap.until = heap.lane, None, None
         del self._heaps[lane]
@@ -150,6 +154,9 @@ class RequestHeaps:
     def busy_lane(self, slots: Sequence[str]) -> Lane | None:
         """Return the next ready lane of the first of ``slots`` that has one."""
         return next(filter(None, map(self._first_ready, slots)), None)
+
+    def names(self) -> list[Lane]:
+        return list(self._heaps)
 
     def lanes_of(self, origin: Origin) -> Sequence[Lane]:
         return [heap.lane for heap in self._by_origin.get(origin, ())]

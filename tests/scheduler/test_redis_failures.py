@@ -1,4 +1,4 @@
-"""What scrapy-redis's queues keep where Redis fails, or a worker is killed, at any of their calls."""
+"""What scrapy-redis's queues keep where Redis refuses any of their calls."""
 
 from collections import Counter
 
@@ -9,20 +9,15 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from scrapy_rep.admission.ticket import take_ticket
-from scrapy_rep.stats import QUEUE_ERRORS
-from tests.redis_proxy import IS_REFUSED, LOSES_ITS_REPLY, PASSES, RedisProxy
-from tests.redis_server import RedisServer
-from tests.running import in_asyncio, refusing_port
+from tests.redis_proxy import IS_REFUSED, PASSES, RedisProxy
+from tests.running import refusing_port
 from tests.scheduler.test_redis_queue import (
-    KEPT,
     QUEUE_CLASSES,
     Doors,
-    drain,
     end_waits,
     fill,
     queue_of,
 )
-from tests.waiting import until, wait_until
 
 OPEN, DOWN, NEW, SLOW = (f"http://{name}.example" for name in ("open", "down", "new", "slow"))
 URLS = [f"{site}/{number}" for number in range(3) for site in (OPEN, DOWN, NEW, SLOW)]
@@ -58,8 +53,6 @@ class Crawl:
         self.server = server
         self.kind = kind
         self.popped = Counter()
-        self.dies = False
-        """Whether the worker is killed when a call fails."""
         self.recover = lambda: None
         self.start_worker()
         fill(self.queue, *URLS)
@@ -76,9 +69,6 @@ class Crawl:
             try:
                 request = self.queue.pop()
             except RedisError:
-                if self.dies:
-                    self.start_worker()
-                    return
                 continue  # the engine logs it, and pops again
             # A direct request to a site that is unreachable is dropped: it is lost.
             if request is not None and take_ticket(request).source != "direct":
@@ -95,10 +85,11 @@ class Crawl:
         self.pop_what_is_open()
         for _ in range(ROUNDS):
             self.doors.seconds, self.doors.turns = {}, {SLOW: True}
-            for site in (NEW, SLOW):
+            for site in (DOWN, NEW, SLOW):
                 self.doors.tell(site)
             self.recover()
             end_waits(self.redis)
+            self.queue._check_at = 0.0
             self.pop()
 
     @property
@@ -107,8 +98,8 @@ class Crawl:
         return f"{sum(lost.values())} lost, {sum(twice.values())} twice"
 
 
-def client_of(proxy, retries=0):
-    return Redis(port=proxy.port, retry=Retry(NoBackoff(), retries))
+def client_of(proxy):
+    return Redis(port=proxy.port, retry=Retry(NoBackoff(), 0))
 
 
 def fail(redis, proxy, how, calls):
@@ -127,14 +118,13 @@ def fail(redis, proxy, how, calls):
     proxy.calls, proxy.fate = 0, fate
 
 
-def failures(redis, proxy, kind, how, length, retries=0, *, dies=False):
+def failures(redis, proxy, kind, how, length):
     """Yield the number of the first call that fails, and the crawl; until none fails."""
     first, calls = 1, 1
     while first <= calls:
         redis.replicaof("NO", "ONE")
         redis.flushall()
-        crawl = Crawl(redis, client_of(proxy, retries), kind)
-        crawl.dies = dies
+        crawl = Crawl(redis, client_of(proxy), kind)
         crawl.recover = lambda: redis.replicaof("NO", "ONE")
         fail(redis, proxy, how, range(first, first + length))
         crawl.run()
@@ -143,113 +133,12 @@ def failures(redis, proxy, kind, how, length, retries=0, *, dies=False):
 
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)
-@pytest.mark.parametrize(("length", "retries"), [(1, 0), (3, 0), (1, 3)])
-@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY, IS_READ_ONLY])
-def test_each_request_comes_once_whichever_call_fails(redis, proxy, how, length, retries, kind):
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("how", [IS_REFUSED, IS_READ_ONLY])
+def test_each_request_comes_once_whichever_call_fails(redis, proxy, how, length, kind):
     wrong = {
         first: crawl.wrong
-        for first, crawl in failures(redis, proxy, kind, how, length, retries)
+        for first, crawl in failures(redis, proxy, kind, how, length)
         if crawl.popped != Counter(URLS)
     }
     assert wrong == {}
-
-
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
-def test_a_killed_worker_loses_nothing_whichever_its_last_call_was(redis, proxy, how, kind):
-    wrong = {
-        first: crawl.wrong
-        for first, crawl in failures(redis, proxy, kind, how, 1, dies=True)
-        # Redis was not told that the last request which it popped has left.
-        if set(URLS) - set(crawl.popped) or (crawl.popped - Counter(URLS)).total() > 1
-    }
-    assert wrong == {}
-
-
-def position(redis):
-    return redis.info("replication")["master_repl_offset"]
-
-
-@pytest.mark.parametrize("call", [2, 6, 10, 15, 21])
-def test_each_request_comes_once_in_spite_of_a_failover(tmp_path, call):
-    at_once = ["--repl-diskless-sync-delay", "0"]
-    primary = RedisServer(tmp_path, *at_once)
-    replica = RedisServer(tmp_path, *at_once, "--replicaof", "127.0.0.1", str(primary.port))
-    proxy = RedisProxy(primary.port)
-
-    def fate(number):
-        if number == call:
-            wait_until(lambda: position(replica.client) == position(redis))
-            replica.client.replicaof("NO", "ONE")
-            redis.replicaof("127.0.0.1", replica.port)
-        elif number == call + 1:
-            proxy.behind = replica.port
-            return IS_REFUSED
-        return PASSES
-
-    try:
-        wait_until(lambda: replica.client.info("replication")["master_link_status"] == "up")
-        with primary.client as redis, client_of(proxy) as client:
-            crawl = Crawl(client, client, QUEUE_CLASSES[0])
-            proxy.fate = fate
-            crawl.run()
-    finally:
-        proxy.stop()
-        primary.stop()
-        replica.stop()
-    assert proxy.behind == replica.port
-    assert crawl.wrong == "0 lost, 0 twice"
-
-
-@in_asyncio
-async def test_redis_is_told_what_has_left_although_nothing_else_is_popped(redis, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.scheduler.redis_queue._SETTLE_INTERVAL", 0.0)
-    queue = queue_of(redis, Doors())
-    fill(queue, f"{OPEN}/1", f"{OPEN}/2")
-    assert queue.pop() is not None
-    assert redis.zcard(KEPT) == 1
-    redis.replicaof("127.0.0.1", refusing_port())
-    await until(lambda: queue._crawler.stats.get(QUEUE_ERRORS))
-    redis.replicaof("NO", "ONE")
-    await until(lambda: redis.zcard(KEPT) == 0)
-    assert len(queue) == 1
-    queue.stop()
-
-
-def test_a_worker_that_is_closed_leaves_nothing_behind(redis):
-    queue = queue_of(redis, Doors())
-    fill(queue, f"{OPEN}/1")
-    assert queue.pop() is not None
-    queue.stop()
-    assert redis.keys("*") == []
-
-
-@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
-def test_what_a_call_took_that_failed_is_given_back_at_the_close(redis, proxy, how):
-    queue = queue_of(client_of(proxy), Doors())
-    fill(queue, f"{OPEN}/1")
-    assert len(queue) == 1
-    proxy.fate = lambda _: how
-    with pytest.raises(RedisError):
-        queue.pop()
-    proxy.fate = lambda _: PASSES
-    queue.stop()
-    assert redis.keys("*") == [b"list:requests"]
-
-
-def test_what_a_worker_took_and_lost_is_not_its_own_any_more(redis, monkeypatch):
-    """A worker that was silent for so long that another one got its request moves nothing."""
-    doors, other_doors = Doors(), Doors()
-    queue, other = (queue_of(redis, each) for each in (doors, other_doors))
-    doors.seconds = other_doors.seconds = {DOWN: 600.0}
-    fill(queue, f"{DOWN}/1")
-    wait = queue._requests.wait
-
-    def wait_late(*args, **kwargs):
-        end_waits(redis)
-        assert drain(other) == []
-        return wait(*args, **kwargs)
-
-    monkeypatch.setattr(queue._requests, "wait", wait_late)
-    assert drain(queue) == []
-    assert len(queue._requests) == 1

@@ -1,8 +1,6 @@
 """scrapy-redis's queues with requests kept back, in a real Redis that several crawls use."""
 
 import math
-import pickle
-from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 import scrapy
@@ -17,13 +15,14 @@ from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.ticket import take_ticket
 from scrapy_rep.admission.unreachable import UNREACHABLE
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler import requests_in_redis
+from scrapy_rep.scheduler import redis_queue
+from scrapy_rep.stats import QUEUE_ERRORS
 from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
 from tests.scheduler import queues
-from tests.scheduler.queues import LEFT_OPEN, FakeCrawler
+from tests.scheduler.queues import FakeCrawler
 from tests.waiting import wait_until
 
 RULES = robots("User-agent: *\nDisallow: /private\n")
@@ -31,7 +30,7 @@ QUEUE_CLASSES = [RobotsAwareRedisQueue, RobotsAwareRedisFifoQueue, RobotsAwareRe
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select"]
 LONG = 3600
 DOWN, UP = "http://down.example", "http://up.example"
-KEPT = "{list:requests}:deferred"
+WAITING = "list:requests:waiting"
 LOSES = "unreachable are dropped at once, because the scheduler does not defer them"
 
 
@@ -39,7 +38,8 @@ LOSES = "unreachable are dropped at once, because the scheduler does not defer t
 def redis(redis_server):
     client = redis_server.client
     client.flushall()
-    return client
+    yield client
+    client.config_set("maxmemory", 0)
 
 
 # Real crawls.
@@ -104,23 +104,36 @@ def test_they_are_dropped_after_the_timeout(start, web, redis):
     assert redis.keys("*list:requests*") == []
 
 
-def end_leases(redis):
-    """End those of workers that were killed: nobody waits for that."""
-    for key in redis.keys("robots:lease:*"):
-        redis.delete(key)
+def in_redis(redis):
+    """The number of requests that wait there."""
+    return sum(redis.zcard(key) for key in redis.keys(f"{WAITING}:*"))
 
 
-@pytest.mark.parametrize("waits", [answer(503), held(RULES)], ids=["deferred", "looked up"])
-def test_a_killed_worker_takes_nothing_along_that_waits(start, web, redis, waits):
-    sites = [web.site(waits) for _ in range(5)]
+def test_what_is_deferred_outlives_a_worker_that_is_killed(start, web, redis):
+    sites = [web.site(answer(503)) for _ in range(5)]
     urls = [site.url(path) for site in sites for path in ("/1", "/2")]
     first = start(*urls, REP_CONCURRENT_FETCHES=1)
-    wait_until(lambda: redis.zcard(KEPT) == len(urls))
+    wait_until(lambda: in_redis(redis) == len(urls))
     first.kill()
-    end_leases(redis)
+    # Nobody waits for the end of its leases.
+    for key in redis.keys("robots:lease:*"):
+        redis.delete(key)
     for site in sites:
         site.change(RULES)
     assert sorted(start().result()["fetched"]) == sorted(urls)
+
+
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+def test_a_worker_gives_back_what_waits_when_it_is_closed(start, web, redis, kind):
+    site = web.site(held(RULES))
+    urls = [site.url(f"/{number}") for number in range(3)]
+    first = start(*urls, kind=kind, script=[["hear", "asked"], ["interrupt"]])
+    wait_until(lambda: site.robots_requests)
+    wait_until(lambda: not redis.exists("list:requests"))
+    first.tell("asked")
+    assert first.result()["fetched"] == []
+    site.change(RULES)
+    assert sorted(start(kind=kind).result()["fetched"]) == urls
 
 
 def test_requests_that_wait_for_their_turn_hold_up_no_other_site(start, web, redis):
@@ -129,7 +142,6 @@ def test_requests_that_wait_for_their_turn_hold_up_no_other_site(start, web, red
     worker = start(*urls, CONCURRENT_REQUESTS=1, REP_CRAWL_DELAY_MAX=LONG)
     wait_until(lambda: len(quick.targets) == 5)
     wait_until(lambda: len(slow.targets) == 1)
-    wait_until(lambda: redis.zcard(KEPT) == 4)
     worker.kill()
 
 
@@ -141,6 +153,29 @@ def test_workers_keep_the_delay_of_a_site_together(start, web):
     assert sorted(url for result in results for url in result["fetched"]) == urls
     times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
     assert times[-1] - times[0] > 1.9
+
+
+def test_workers_that_are_terminated_lose_and_repeat_nothing(start, web, redis):
+    quick, refuses, down, slow, hangs = (
+        [web.site(RULES) for _ in range(20)],
+        web.site(RULES, paths={"/1": [answer(429, headers={"Retry-After": "2"}), answer()]}),
+        web.site(answer(503)),
+        web.site(robots("User-agent: *\nCrawl-delay: 0.4\n")),
+        web.site(held(RULES)),
+    )
+    urls = [site.url(f"/{n}") for n in range(6) for site in (hangs, down, slow, refuses, *quick)]
+    workers = [start(*urls)]
+    wait_until(lambda: redis.scard("list:dupefilter") == len(urls))
+    workers.append(start())
+    for number in range(3):
+        wait_until(lambda many=20 * number: sum(len(site.targets) for site in quick) > many)
+        workers[number].process.terminate()
+        workers.append(start())
+    down.change(RULES)
+    hangs.release()
+    results = [each.result() for each in workers]
+    assert sorted(url for each in results for url in each["fetched"]) == sorted(urls)
+    assert not any("ERROR" in each["log"] for each in results)
 
 
 def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(start, web):
@@ -181,13 +216,9 @@ class Doors(queues.Doors):
         """For how long origins are unreachable; None is not known."""
         self.turns = {}
         """Whether the turn has come of origins that ask for a delay."""
-        self.heads = []
-        """The requests that would have left, of those who were asked about."""
 
     def hold(self, ask):
         name = str(ask.origin)
-        with suppress(LookupError):
-            self.heads.append(ask.head().url)
         seconds = self.seconds.get(name, 0.0)
         if seconds is None:
             return Hold(UNKNOWN, math.inf)
@@ -208,21 +239,12 @@ class Doors(queues.Doors):
         self.turns[name] = True
         self.tell(name)
 
-    @property
-    def waiting(self):
-        """The origins that wait for this worker, each with its next request."""
-        (queue,) = self.admission.queues
-        held = [origin for origin, *_ in queue.holds()]
-        return {str(origin): queue.head_of(origin).url for origin in held}
-
 
 def queue_of(redis, doors=None, kind=RobotsAwareRedisQueue):
     """Return the queue of a worker."""
     spider = scrapy.Spider("list")
     spider.crawler = FakeCrawler(doors, REP_DEFER_TIMEOUT=LONG)
-    queue = kind(redis, spider, "%(spider)s:requests")
-    LEFT_OPEN.append(queue._waiting)
-    return queue
+    return kind(redis, spider, "%(spider)s:requests")
 
 
 @pytest.fixture
@@ -247,23 +269,14 @@ def fill(queue, *urls, **attributes):
 
 def drain(queue, looks=99):
     """Pop as often as a crawl does that is told to ask again; return the URLs."""
+    queue._check_at = 0.0
     popped = [queue.pop() for _ in range(looks)]
     return [request.url for request in popped if request is not None]
 
 
-def end_waits(redis, *names):
-    """End the waits in Redis, without names all: for sites, and for workers that were killed."""
-    for name in names or redis.zrange(f"{KEPT}:due", 0, -1):
-        redis.zadd(f"{KEPT}:due", {name: 0})
-
-
-@contextmanager
-def without_memory(redis):
-    redis.config_set("maxmemory", 1)
-    try:
-        yield
-    finally:
-        redis.config_set("maxmemory", 0)
+def end_waits(redis):
+    for name in redis.zrange(WAITING, 0, -1):
+        redis.zadd(WAITING, {name: 0})
 
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)
@@ -276,80 +289,98 @@ def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, queue, kind):
     assert len(queue) == 0
 
 
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_what_comes_back_is_next_in_that_order(redis, doors, queue, kind):
-    doors.seconds = {DOWN: 600.0}
-    urls = [[f"{DOWN}/{number}" for number in range(3)], [f"{UP}/1", f"{UP}/2"]]
-    for each in urls[::-1] if kind is RobotsAwareRedisLifoQueue else urls:
-        fill(queue, *each)
-    assert len(queue) == 5
-    assert wait_until(queue.pop).url.startswith(UP)
-    assert len(queue) == 4
-    doors.seconds = {}
-    end_waits(redis, DOWN)
-    urls = drain(queue)
-    numbers = [int(url[-1]) for url in urls if url.startswith(DOWN)]
-    if kind is RobotsAwareRedisQueue:
-        assert sorted(numbers) == [0, 1, 2]
-    else:
-        assert numbers == ([0, 1, 2] if kind is RobotsAwareRedisFifoQueue else [2, 1, 0])
-        assert urls[-1].startswith(UP)
+def test_what_waits_leaves_in_the_order_of_its_priority(redis, doors, queue):
+    doors.turns = {DOWN: False}
+    for number in range(3):
+        fill(queue, f"{DOWN}/{number}", priority=number)
+    fill(queue, f"{UP}/1")
+    assert drain(queue) == [f"{UP}/1"]
+    assert len(queue) == 3
+    for priority in (2, 1, 0):
+        doors.come(DOWN)
+        assert drain(queue) == [f"{DOWN}/{priority}"]
     assert redis.keys("*") == []
 
 
-def test_each_pop_begins_lookups_for_which_there_is_room_now(doors, queue):
-    looked = []
-    doors.admission.lookups.begin = lambda: looked.append(None)
-    for number in range(3):
-        assert len(looked) == number
-        assert queue.pop() is None
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+def test_what_is_deferred_waits_in_redis(redis, doors, queue, monkeypatch, kind):
+    monkeypatch.setattr(redis_queue, "_MOST_CLAIMED", 2)
+    doors.seconds = {DOWN: 600.0}
+    urls = [f"{DOWN}/{number}" for number in range(5)]
+    for number, url in enumerate(urls):
+        fill(queue, url, priority=-number)
+    fill(queue, f"{UP}/1")
+    assert drain(queue) == [f"{UP}/1"]
+    assert (in_redis(redis), redis.zcard(WAITING)) == (5, 1)
+    assert queue._crawler.stats["robotstxt/deferred"] == 5
+    assert queue._own.count_deferred() == (1, True)
+    assert queue._own.idle_line() == "Waiting for 1 unreachable origin: the next try is in 600 s"
+    assert len(queue) == 0
+    # It is due, and again unreachable for a while.
+    end_waits(redis)
+    assert drain(queue) == []
+    assert (in_redis(redis), redis.zcard(WAITING)) == (5, 1)
+    doors.seconds = {}
+    end_waits(redis)
+    assert drain(queue) == urls
+    assert queue._crawler.stats["robotstxt/deferred"] == 5
+    assert redis.keys("*") == []
 
 
-def test_the_admission_is_asked_about_the_request_that_would_leave(doors, queue):
+@pytest.mark.parametrize("kind", [RobotsAwareRedisFifoQueue])
+def test_what_cannot_be_moved_to_a_full_redis_waits_here(redis, doors, queue):
+    doors.seconds = {DOWN: 600.0}
+    fill(queue, f"{DOWN}/1", f"{UP}/1")
+    redis.config_set("maxmemory", 1)
+    assert drain(queue) == [f"{UP}/1"]
+    redis.config_set("maxmemory", 0)
+    assert queue._own.count_deferred() == (1, True)
+    assert queue._crawler.stats[QUEUE_ERRORS] == 1
+    doors.seconds = {}
+    doors.tell(DOWN)
+    assert drain(queue) == [f"{DOWN}/1"]
+
+
+def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkeypatch):
+    monkeypatch.setattr(redis_queue, "_MOST_ROWS", 4)
     doors.turns = {DOWN: False}
-    fill(queue, f"{DOWN}/1")
-    assert drain(queue) == []
-    fill(queue, f"{DOWN}/2", priority=1)
-    assert drain(queue) == []
-    assert doors.waiting == {DOWN: f"{DOWN}/2"}
-    doors.heads.clear()
-    doors.come(DOWN)
-    assert drain(queue) == [f"{DOWN}/2"]
-    assert doors.heads == [f"{DOWN}/2", f"{DOWN}/1"]
+    urls = [f"{DOWN}/{number:02}" for number in range(20)]
+    for number, url in enumerate(urls):
+        fill(queue, url, priority=-number)
+    fill(queue, f"{UP}/1", priority=-99)
+    assert drain(queue) == [f"{UP}/1"]
+    assert queue._own.size + in_redis(redis) == len(urls)
+    assert queue._own.size <= 4
+    left = []
+    for _ in urls:
+        doors.come(DOWN)
+        left += drain(queue)
+    assert left == urls
+    assert redis.keys("*") == []
 
 
-def test_without_room_it_only_makes_way(redis, doors, queue, monkeypatch):
+def test_a_worker_takes_no_more_than_its_table_holds_while_no_lookup_can_begin(
+    redis, doors, queue, monkeypatch
+):
+    monkeypatch.setattr(redis_queue, "_MOST_ROWS", 4)
+    monkeypatch.setattr(Lookups, "has_room", False)
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
-    monkeypatch.setattr(Lookups, "has_room", False)
-    fill(queue, f"{DOWN}/1", f"{UP}/1")
-    assert drain(queue) == [f"{UP}/1"]
-    assert doors.waiting == {}
-    # Another worker has room.
-    monkeypatch.undo()
-    assert drain(queue_of(redis, Doors())) == [f"{DOWN}/1"]
+    fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
+    assert drain(queue) == []
+    assert (queue._own.size, redis.zcard("list:requests")) == (4, 5)
 
 
-def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue):
+def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue, monkeypatch):
     doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     assert drain(queue) == []
-    redis.hset(f"{KEPT}:since", DOWN, 1)
-    end_waits(redis, DOWN)
-    popped = wait_until(queue.pop)
-    assert take_ticket(popped).source == "overdue"
-    assert wait_until(queue.pop).url.startswith(DOWN)
+    end_waits(redis)
+    doors.seconds = {DOWN: LONG}
+    queue._check_at = 0.0
+    assert [take_ticket(queue.pop()).source for _ in range(2)] == ["overdue"] * 2
     assert drain(queue) == []
     assert redis.keys("*") == []
-
-
-def test_one_whose_next_try_comes_too_late_leaves_at_once(doors, queue):
-    doors.seconds = {DOWN: LONG + 600.0}
-    fill(queue, f"{DOWN}/1")
-    assert take_ticket(queue.pop()).source == "overdue"
-    assert queue.head_of(origin_of(DOWN)) is None
-    assert queue.idle_line() == ""
-    assert drain(queue) == []
 
 
 def test_without_the_middleware_nothing_waits(redis):
@@ -359,118 +390,21 @@ def test_without_the_middleware_nothing_waits(redis):
     assert len(queue) == 0
 
 
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_more_than_a_batch_comes_back_in_its_order(redis, doors, queue, monkeypatch, kind, full):
-    monkeypatch.setattr(requests_in_redis, "_BATCH", 2)
-    doors.seconds = {DOWN: 600.0}
-    urls = [f"{DOWN}/{number}" for number in range(5)]
-    fill(queue, *urls)
-    doors.seconds = {}
-    end_waits(redis, DOWN)
-    with without_memory(redis) if full else nullcontext():
-        popped = drain(queue)
-    if kind is RobotsAwareRedisQueue:
-        popped.sort()
-    assert popped == (urls[::-1] if kind is RobotsAwareRedisLifoQueue else urls)
-
-
-def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_queue(
-    redis, doors, queue
-):
-    other_doors = Doors()
-    other = queue_of(redis, other_doors)
-    doors.turns = other_doors.turns = {DOWN: False}
-    for number in range(3):
-        fill(queue, f"{DOWN}/{number}", priority=number)
-    fill(queue, f"{UP}/1")
-    assert drain(queue) == [f"{UP}/1"]
-    assert drain(other) == []
-    assert len(queue) == 3
-    for priority in (2, 1, 0):
-        # The turn is asked for once, with one request for all of them.
-        assert list(doors.waiting) == [DOWN]
-        doors.come(DOWN)
-        assert drain(queue) == [f"{DOWN}/{priority}"]
-    assert doors.waiting == other_doors.waiting == {}
-    assert redis.keys("*") == []
-
-
-def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis, doors, queue):
-    doors.turns = {DOWN: False}
-    fill(queue, f"{DOWN}/1")
-    assert drain(queue) == []
-    redis.delete(KEPT)  # another worker took it
-    doors.come(DOWN)
-    assert drain(queue) == []
-    assert doors.waiting == {}
-
-
-@pytest.mark.parametrize("seconds", [None, 600.0, 0.0], ids=["expired", "unreachable", "no delay"])
-def test_what_has_changed_when_the_turn_comes(redis, doors, queue, seconds):
-    doors.turns = {DOWN: False}
-    urls = [f"{DOWN}/{number}" for number in range(3)]
-    fill(queue, *urls)
-    assert drain(queue) == []
-    doors.seconds, doors.turns = {DOWN: seconds}, {}
-    doors.tell(DOWN)
-    assert sorted(drain(queue)) == ([] if seconds != 0 else urls)
-    assert list(doors.waiting) == ([DOWN] if seconds is None else [])
-    assert bool(redis.hlen(f"{KEPT}:since")) == bool(seconds)
-
-
 def test_a_request_that_cannot_be_read_holds_up_no_other(redis, doors, queue):
     doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1")
-    redis.zadd(KEPT, {f"{DOWN}\n{0:032d} 0 broken".encode(): 0})
-    end_waits(redis, DOWN)
-    doors.seconds = {}
-    urls, errors = [], []
-    for _ in range(9):
-        try:
-            urls += drain(queue, 1)
-        except (pickle.UnpicklingError, ValueError) as error:  # noqa: PERF203 - as scrapy-redis
-            errors.append(error)
-    assert urls == [f"{DOWN}/1"]
-    assert len(errors) == 1
-
-
-def test_what_the_admission_fails_for_goes_to_the_middleware(doors, queue):
-    fill(queue, f"{DOWN}/1")
-    doors.admission.hold = lambda ask: 1 / 0
-    assert take_ticket(queue.pop()).source == "direct"
     assert drain(queue) == []
-
-
-def test_requests_wait_for_their_turn_in_a_redis_that_is_full(redis, doors, queue):
-    fill(queue, f"{DOWN}/1")
-    doors.turns = {DOWN: False}
-    with without_memory(redis):
-        assert drain(queue) == []
-        doors.come(DOWN)
-        assert drain(queue) == [f"{DOWN}/1"]
-
-
-def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis, doors, queue):
-    doors.seconds = {DOWN: 600.0, UP: 600.0}
-    urls = [f"{DOWN}/1", f"{DOWN}/2", f"{UP}/1"]
-    fill(queue, *urls)
-    redis.delete(f"{KEPT}:due")
+    redis.zadd(f"{WAITING}:{DOWN}", {b"0 0 broken": -1})
+    end_waits(redis)
     doors.seconds = {}
-    assert sorted(drain(queue)) == urls
-
-
-def test_in_a_cluster_all_keys_are_in_one_slot(redis):
-    from redis.crc import key_slot
-
-    for name in ("list:requests", "{list}:requests", "list:{requests}"):
-        keys = requests_in_redis.RequestsInRedis(redis, name, "", 0).keys
-        assert len({key_slot(key.encode()) for key in keys}) == 1
+    assert drain(queue) == [f"{DOWN}/1"]
+    assert queue._crawler.stats[QUEUE_ERRORS] == 1
 
 
 def test_clear_removes_all(redis, doors, queue):
-    doors.seconds = {DOWN: 600.0}
+    doors.seconds, doors.turns = {DOWN: 600.0}, {UP: False}
     fill(queue, f"{DOWN}/1", f"{UP}/1")
+    assert drain(queue) == []
     queue.clear()
     assert len(queue) == 0
     assert redis.keys("*") == []
