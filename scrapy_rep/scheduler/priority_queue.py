@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
@@ -24,7 +23,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.lookup import UNKNOWN
-from scrapy_rep.admission.reason import Hold, HoldReason, Queue
+from scrapy_rep.admission.reason import Hold, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
@@ -47,11 +46,6 @@ _QUEUE_CLASSES: Final = {
 out; and whether the class serializes with marshal. Other disk queues use pickle."""
 _MOST_ASKED: Final = 200
 """Number of lanes about which the admission is asked in one pop, so that the loop goes on."""
-RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
-"""Seconds between the tries to read requests from disk; after the last try they stay there."""
-
-
-_UNREADABLE: Final = HoldReason("the requests can't be read from JOBDIR")
 
 
 class RobotsAwarePriorityQueue(Queue):
@@ -125,8 +119,6 @@ class RobotsAwarePriorityQueue(Queue):
         self._since: dict[Lane, float] = {}
         """Since when lanes are deferred, also those that are overdue."""
         self._deferred: set[Lane] = set()
-        self._failures: Counter[Lane] = Counter()
-        """Number of failures in a row to read the requests of a lane."""
         self._timer: Timer | None = None
         self._due = math.inf
         """When the timer wakes the next lanes."""
@@ -285,35 +277,21 @@ class RobotsAwarePriorityQueue(Queue):
             self._deferred.discard(lane)
 
     def _pop(self, lane: Lane) -> Request | None:
-        """Pop the next request of ``lane``; None if it can't be read: the lane may wait then."""
+        """Pop the next request of ``lane``; None if it can't be read.
+
+        After an error of the disk, the requests of the lane are left there, as the crawl must end.
+        """
         self._last = lane.slot
         self._busy[lane.slot] = 0  # it is counted at the next pop
         try:
             request = self._requests.pop(lane)
         except Exception as error:  # noqa: BLE001 - logged
-            self._retry_later(lane, error)
-            return None
-        if self._failures:
-            del self._failures[lane]
+            log_queue_error(self._crawler, error, "The requests of %s can't be read", lane.slot)
+            self._requests.give_up(lane)
+            request = None
         if (self._holds or self._since) and not self._requests.size_of(lane):
             self._forget(lane)
         return request
-
-    def _retry_later(self, lane: Lane, error: Exception) -> None:
-        """Let ``lane``, which can't be read, wait; after the last try, leave its requests on disk.
-
-        Else the crawl could not end.
-        """
-        log_queue_error(self._crawler, error, "The requests of %s can't be read", lane.slot)
-        failures = self._failures[lane]
-        if failures == len(RETRY_DELAYS):
-            self._requests.give_up(lane)
-        if not self._requests.size_of(lane):
-            del self._failures[lane]
-            self._forget(lane)
-            return
-        self._failures[lane] += 1
-        self._let_wait(lane, Hold(_UNREADABLE, self._clock.monotonic() + RETRY_DELAYS[failures]))
 
     def _leave(self, request: Request, source: Source) -> Request:
         if self._admission is not None:

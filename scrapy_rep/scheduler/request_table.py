@@ -42,7 +42,6 @@ from scrapy_rep.utils.sqlite import (
     LockedFileError,
     OtherVersionError,
     file_errors,
-    identity_of,
     open_file,
     transaction,
 )
@@ -86,12 +85,6 @@ _AT_OPENING: Final = (
 )
 """Statements that count the requests of lanes. Rows of ``popped`` are left out of ``requests``; a
 lane that is not ready waits ``until`` a time; one that is unknown was ``asked`` about."""
-_OF_SPIDER: Final = (
-    "CREATE TABLE IF NOT EXISTS spider (name TEXT NOT NULL)",
-    "DELETE FROM spider WHERE NOT EXISTS (SELECT * FROM requests)",
-    "INSERT INTO spider SELECT ? WHERE NOT EXISTS (SELECT * FROM spider)",
-)
-"""Statements that store the name of the spider, unless the file has requests of another one."""
 _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _ADD: Final = """UPDATE lanes SET size = size + 1, priority = min(priority, ?3),
     start = CASE WHEN ?3 < priority THEN ?4 WHEN ?3 = priority THEN min(start, ?4) ELSE start END
@@ -171,9 +164,8 @@ class RequestTable:
                 f"{self._path} is {error}, and is not changed. {_ADVICE[type(error)]}"
             ) from None
         # Damaged text must not raise an error when it is read: it names no lane.
-        self._connection.text_factory = bytes
+        self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._run = self._connection.execute
-        self._identity = identity_of(self._path)
         self._served = 0
         self._in_progress: dict[int, Request] = {}
         """Popped requests that the engine has not finished, by row number."""
@@ -182,48 +174,24 @@ class RequestTable:
         self._has_write_failed = False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check the columns, count the requests of lanes, and store or read the spider's name."""
+        """Check the columns, and count the requests of lanes."""
         columns = connection.execute("SELECT name FROM pragma_table_info('requests')").fetchall()
         if [name for (name,) in columns] != _COLUMNS:
             raise DamagedFileError("damaged (its table has other columns)")
         connection.execute("PRAGMA temp_store = MEMORY")
         for statement in _AT_OPENING:
             connection.execute(statement)
-        spider = self._crawler.spider
-        name = "" if spider is None else spider.name
-        for statement in _OF_SPIDER:
-            connection.execute(statement, (name,) if "?" in statement else ())
-        (theirs,) = connection.execute("SELECT name FROM spider").fetchone()
-        if theirs != name:
-            self._logger.warning(
-                "JOBDIR has the requests of the spider %a, and this is %a: those whose callbacks "
-                "it lacks can't be read. Use a JOBDIR for each spider",
-                theirs,
-                name,
-            )
         newest = connection.execute("SELECT max(number) FROM requests").fetchone()[0]
         self._number: int = newest or 0
         size, lanes = connection.execute("SELECT total(size), count(*) FROM lanes").fetchone()
         self.size, self.lanes = int(size), lanes
 
     def close(self) -> list[str | int] | dict[str, list[int]]:
-        """Close the file. If it was removed, the number of requests that are lost is logged."""
-        with closing(self._connection):
-            with suppress(sqlite3.Error):
-                self.delete_finished()
-                (left,) = self._run("SELECT count(*) FROM requests").fetchone()
-                if left and self._was_removed():
-                    self._logger.error(
-                        "Requests lost, because %s was removed or replaced: %d", self._path, left
-                    )
-                return STATE if left else {}
-            return STATE
-
-    def _was_removed(self) -> bool:
-        try:
-            return identity_of(self._path) != self._identity
-        except OSError:  # the file system fails, so the file may still be there
-            return False
+        with closing(self._connection), suppress(sqlite3.Error):
+            self.delete_finished()
+            (left,) = self._run("SELECT EXISTS (SELECT * FROM requests)").fetchone()
+            return STATE if left else {}
+        return STATE
 
     @contextmanager
     def _log_write_errors(self, consequence: str) -> Iterator[None]:
@@ -333,14 +301,12 @@ class RequestTable:
         self.lanes -= 1
 
     def give_up(self, lane: Lane) -> None:
-        self._give_up(lane.number, lane.slot, self.size_of(lane))
-
-    def _give_up(self, number: int, slot: str, size: int) -> None:
+        size = self.size_of(lane)
         stats.count(self._crawler, stats.QUEUE_ERRORS)
         self._logger.error(
-            "The requests of %s can't be read, and are left in JOBDIR: %d", slot, size
+            "The requests of %s can't be read, and are left in JOBDIR: %d", lane.slot, size
         )
-        self._remove(number, size)
+        self._remove(lane.number, size)
 
     def delete_finished(self) -> None:
         there = requests_in_progress(self._crawler)
@@ -367,15 +333,8 @@ class RequestTable:
         return self._lane(_BUSY, json.dumps([*slots])) if slots else None
 
     def _lane(self, query: str, *values: object) -> Lane | None:
-        """Return the first lane that ``query`` finds; those with damaged names are given up."""
-        while (row := self._run(query, values).fetchone()) is not None:
-            try:
-                return _as_lane(row)
-            except (ValueError, AttributeError):  # noqa: PERF203 - seldom any
-                number, slot, _ = row
-                size = self._run("SELECT size FROM lanes WHERE number = ?", (number,)).fetchone()
-                self._give_up(number, repr(slot), size[0])
-        return None
+        row = self._run(query, values).fetchone()
+        return None if row is None else _as_lane(row)
 
     def lanes_of(self, origin: Origin) -> Sequence[Lane]:
         query = "SELECT number, slot, origin FROM lanes WHERE origin = ?"
@@ -428,6 +387,10 @@ def _text_of(origin: Origin | None) -> str:
 
 
 def _as_lane(row: tuple[int, Any, Any]) -> Lane:
-    """Return a lane; raise ValueError or AttributeError if its names are damaged."""
-    number, slot, origin = row
-    return Lane(slot.decode(), origin_of(origin.decode()) if origin else None, number)
+    """Return a lane. That of damaged names finds none of its requests, and is given up."""
+    number, slot, name = row
+    try:
+        origin = origin_of(str(name)) if name else None
+    except ValueError:
+        origin = None
+    return Lane(str(slot), origin, number)

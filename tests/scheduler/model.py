@@ -173,7 +173,6 @@ class Model:
         )
         if self.folder:
             self.resources.callback(self.queue._requests._connection.close)
-        self.take = self.queue._requests.pop = Trouble(self.queue._requests.pop)
 
     # What a crawl does.
 
@@ -348,7 +347,7 @@ class Model:
         self.time.advance(self.choose([0.3, 0.3, 1.0, 1.0, 2.5, 7.0, 61.0]))
 
     def is_in_trouble(self):
-        self.choose([self.take, self.needs]).times += 1
+        self.needs.times += 1
 
     # The disk.
 
@@ -466,7 +465,7 @@ class Model:
 
     def come_to_an_end(self):
         """Let all be known and every error be over: then all that waits comes, and is sent."""
-        self.take.times = self.needs.times = 0
+        self.needs.times = 0
         for _ in range(3):
             self.admission.lookups.begin()
             settle()
@@ -489,7 +488,6 @@ class Model:
         assert not self.queue._deferred
         assert not self.queue._since
         assert not self.queue._holds
-        assert not self.queue._failures
         self.close()
         assert self.parts.timers == []
         self.queue.close()

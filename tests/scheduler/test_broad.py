@@ -9,7 +9,7 @@ from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 
-from scrapy_rep import RobotsTxtDisallowed, SettingsError
+from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
 from tests.crawling.crawl import (
     SCRAPYS_QUEUE,
@@ -214,33 +214,6 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     assert not [key for r in second.responses for key in r.meta if key.startswith("_robotstxt")]
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
-    web, tmp_path, replaced
-):
-    site = web.site(robots(""), paths={"/1": [held(answer())]})
-    file = tmp_path / "requests.queue" / "requests.sqlite"
-
-    async def meanwhile(crawler):
-        await until(lambda: site.targets)
-        file.unlink()
-        if replaced:
-            file.touch()
-        site.release()
-        await until(lambda: len(site.targets) > 3)
-        close(crawler)
-
-    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.05}
-    urls = [site.url(f"/{n}") for n in range(1, 200)]
-    first = await crawl(*urls, settings=settings, meanwhile=meanwhile)
-    left = len(urls) - len(first.fetched)
-    assert first.messages(logging.ERROR) == [
-        f"Requests lost, because {file} was removed or replaced: {left}",
-    ]
-    with pytest.raises(SettingsError, match="is empty, though JOBDIR has requests"):
-        await crawl(settings=settings)
-
-
 async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, tmp_path):
     site = web.site(robots(""))
     closed, ended = asyncio.Event(), asyncio.Event()
@@ -304,11 +277,7 @@ async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_ot
     third = await crawl(settings=settings, spidercls=Other)
     assert len(site.targets) == len(requests)
     assert first.messages(logging.WARNING) == third.messages(logging.WARNING) == []
-    warning, *errors = second.messages(logging.WARNING)
-    assert warning == (
-        "JOBDIR has the requests of the spider 'other', and this is 'list': those whose "
-        "callbacks it lacks can't be read. Use a JOBDIR for each spider"
-    )
+    errors = second.messages(logging.WARNING)
     assert len(errors) == 10
     begin = f"Unable to read request: <GET {site.url('')}/"
     assert all(line.startswith(begin) for line in errors)

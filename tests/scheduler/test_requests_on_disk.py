@@ -18,7 +18,6 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import SettingsError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.priority_queue import RETRY_DELAYS
 from scrapy_rep.scheduler.request_table import FORMAT
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import (
@@ -193,41 +192,10 @@ def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
 # What can't be read.
 
 
-@pytest.mark.parametrize("errors", [1, len(RETRY_DELAYS)])
-def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, errors):
-    on_disk(tmp_path, *pages("a.example", 1, 2), *pages("b.example", 1)).close()
-    time = MadeUpTime()
-    queue, crawler = timed(tmp_path, time)
-    read = queue._requests.pop
-    failures = iter([OSError("made up")] * errors)
-
-    def failing(lane):
-        if lane.slot == "a.example" and (failure := next(failures, None)):
-            raise failure
-        return read(lane)
-
-    queue._requests.pop = failing
-    assert drain(queue) == ["https://b.example/1"]
-    queue.push(Request("https://a.example/3"))
-    assert len(queue) == 3
-    for _ in range(errors):
-        (timer,) = time.timers
-        time.advance(timer - time.now)
-        popped = drain(queue)
-    assert sorted(popped) == urls(pages("a.example", 1, 2, 3))
-    assert crawler.stats["robotstxt/queue/error_count"] == errors
-    assert time.timers == []
-
-
-def test_what_can_never_be_read_is_left_so_that_the_crawl_ends(tmp_path, caplog):
-    time = MadeUpTime()
-    queue, _ = timed(tmp_path, time, *pages("a.example", 1, 2))
+def test_what_the_disk_does_not_give_is_left_so_that_the_crawl_ends(tmp_path, caplog):
+    queue = on_disk(tmp_path, *pages("a.example", 1, 2))
     queue._requests._decode = lambda data: 1 / 0
     assert drain(queue) == []
-    while time.timers:
-        assert len(queue) == 2
-        time.advance(time.timers[0] - time.now)
-        assert drain(queue) == []
     assert len(queue) == 0
     says = "The requests of a.example can't be read, and are left in JOBDIR: 2"
     assert says in caplog.messages
