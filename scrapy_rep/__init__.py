@@ -62,30 +62,24 @@ if TYPE_CHECKING:
 _OLDEST: Final = (2, 14)
 # These modules are imported when a name is first used (PEP 562), so that scrapy_rep.protocol can be
 # used without Scrapy.
-_HOMES: Final = {
-    "Addon": "scrapy_rep.addon",
-    "CrawlClosingError": "scrapy_rep.exceptions",
-    "RobotParser": "scrapy_rep.robotparser",
-    "Robots": "scrapy_rep.robots",
-    "RobotsAwarePriorityQueue": "scrapy_rep.scheduler.priority_queue",
-    "RobotsAwareRedisFifoQueue": "scrapy_rep.scheduler.redis_queue",
-    "RobotsAwareRedisLifoQueue": "scrapy_rep.scheduler.redis_queue",
-    "RobotsAwareRedisQueue": "scrapy_rep.scheduler.redis_queue",
-    "RobotsEvidence": "scrapy_rep.extensions.evidence",
-    "RobotsReport": "scrapy_rep.extensions.report.extension",
-    "RobotsSitemapMixin": "scrapy_rep.spiders",
-    "RobotsSitemapSpider": "scrapy_rep.spiders",
-    "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",
-    "RobotsTxtDisallowed": "scrapy_rep.exceptions",
-    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.outermost",
-    "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
-    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.outermost",
-    "RobotsUsageDisallowed": "scrapy_rep.exceptions",
-    "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
-    "SettingsError": "scrapy_rep.exceptions",
-    "Wait": "scrapy_rep.robots",
-    "abort_disallowed": "scrapy_rep.downloadermiddlewares.playwright",
+_NAMES: Final = {
+    "addon": "Addon",
+    "downloadermiddlewares.outermost": "RobotsTxtFetchMiddleware RobotsTxtResponseMiddleware",
+    "downloadermiddlewares.playwright": "abort_disallowed",
+    "downloadermiddlewares.robotstxt": "RobotsTxtMiddleware",
+    "exceptions": "CrawlClosingError RobotsTxtDisallowed RobotsUsageDisallowed SettingsError",
+    "extensions.evidence": "RobotsEvidence",
+    "extensions.report.extension": "RobotsReport",
+    "robotparser": "RobotParser",
+    "robots": "Robots Wait",
+    "scheduler.priority_queue": "RobotsAwarePriorityQueue",
+    "scheduler.redis_queue": "RobotsAwareRedisFifoQueue RobotsAwareRedisLifoQueue "
+    "RobotsAwareRedisQueue",
+    "spidermiddlewares.metatags": "RobotsTagsMiddleware",
+    "spidermiddlewares.usage": "RobotsUsageMiddleware",
+    "spiders": "RobotsSitemapMixin RobotsSitemapSpider",
 }
+_HOMES: Final = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings
 
 
@@ -105,7 +99,7 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version("scrapy-rep")
     if name in _HOMES:
         check_scrapy()
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"scrapy_rep.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,7 +1,4 @@
-"""Exceptions that errbacks and callers of ``Robots`` get, and the error of an invalid setting.
-
-The functions return the texts of dropped requests for messages.
-"""
+"""Exceptions that errbacks and callers of ``Robots`` get, and texts about dropped requests."""
 
 import math
 from collections.abc import Mapping
@@ -66,10 +63,9 @@ class SettingsError(ValueError):
 
 
 def dns_error_of(verdict: Verdict, origin: Origin | None) -> Exception | None:
-    """Return the error that a page of ``origin`` ends with if its name can't be resolved.
+    """Return the error that a page of ``origin`` ends with if its name can't be resolved, or None.
 
-    Return None if that is not why robots.txt is unreachable. ``verdict`` may come from a store, so
-    the error is a new one of the class that Scrapy raises.
+    ``verdict`` may come from a store, so it is a new error of the class that Scrapy raises.
     """
     if origin is None or verdict.outage is None or verdict.outage.cause != DNS_ERROR:
         return None

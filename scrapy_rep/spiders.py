@@ -48,7 +48,6 @@ class RobotsSitemapMixin:
                     yield Request(sitemap, callback=callback)
 
     async def _sitemaps_or_empty(self, url: str) -> list[str]:
-        """Return the sitemaps of one robots.txt. After an error, which is logged, it is empty."""
         try:
             return await self.sitemaps_of(url)
         except (CrawlClosingError, CancelledError):
@@ -63,8 +62,7 @@ class RobotsSitemapMixin:
         """Return the sitemaps in the robots.txt of the origin of ``url``, as absolute URLs.
 
         If robots.txt is unreachable, wait until it can be fetched, for at most REP_DEFER_TIMEOUT.
-        An empty list is logged as a warning. Raises ValueError if the URL can't have a robots.txt,
-        and CrawlClosingError if the crawl closes before robots.txt is known.
+        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError.
         """
         crawler = self.crawler  # type: ignore[attr-defined]
         logger = LimitedLogger(__name__, crawler)

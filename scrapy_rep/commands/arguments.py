@@ -1,6 +1,7 @@
 """What a subcommand of ``scrapy robots`` is, its options, and the arguments that it takes."""
 
 import argparse
+import math
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
@@ -19,28 +20,15 @@ from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.utils.text import printable, without_credentials
 
 
-class Option:
-    """An option of the command line, with the arguments of argparse's ``add_argument``."""
-
-    # No line of help may end with a colon, as Scrapy would format it as a heading.
-
-    def __init__(self, flag: str, **arguments: Any) -> None:
-        self.flag = flag
-        self.arguments = arguments
-
-    def is_given(self, opts: argparse.Namespace) -> bool:
-        value = getattr(opts, self.arguments.get("dest", self.flag.strip("-").replace("-", "_")))
-        return value is not None and value is not False and value != []
-
-
 class Subcommand(NamedTuple):
-    """A subcommand: what ``robots.py`` needs to list and run it."""
+    """What ``robots.py`` needs to list and run a subcommand."""
 
     name: str
     arguments: str
     """Its arguments in the usage line."""
     description: str
-    options: tuple[Option, ...]
+    options: tuple[str, ...]
+    """Those of OPTIONS that it takes."""
     run: Callable[[list[str], argparse.Namespace, CoroutineRunner], int]
     """Returns the exit status."""
 
@@ -52,42 +40,59 @@ def _check_tokens(text: str) -> str:
     raise argparse.ArgumentTypeError("must be a product token or a User-Agent")
 
 
-AGENT: Final = Option(
-    "--agent",
-    metavar="TOKEN",
-    type=_check_tokens,
-    help="product token or User-Agent of the crawler, instead of that of the settings",
-)
-SPIDER: Final = Option(
-    "--spider",
-    metavar="NAME",
-    help="decide as for this spider of the project, by its custom_settings and attributes",
-)
-FILE: Final = Option(
-    "--file",
-    metavar="FILE",
-    help="read the rules from FILE, or standard input (-), not from the site",
-)
-URLS_FROM: Final = Option(
-    "--urls-from",
-    metavar="FILE",
-    help="read URLs from FILE, or standard input (-), one per line; lines that start with "
-    "# are comments",
-)
-PURPOSE: Final = Option(
-    "--purpose",
-    metavar="PURPOSE",
-    action="append",
-    choices=PURPOSES,
-    default=[],
-    help=f"also show the result for this purpose ({', '.join(PURPOSES)})",
-)
-FRESH: Final = Option(
-    "--fresh",
-    action="store_true",
-    help="fetch robots.txt even if it is stored; the store is not changed",
-)
-JSON: Final = Option("--json", action="store_true", help="print JSON")
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    if (name == "hours") != value.endswith("%") and name in {"hours", "disallowed", "unreachable"}:
+        with suppress(ValueError):
+            if 0 <= (number := float(value.removesuffix("%"))) < math.inf:
+                return name, number
+    raise argparse.ArgumentTypeError(
+        f"must be a maximum, such as disallowed=10%, unreachable=0% or hours=8, not {text!a}"
+    )
+
+
+# No line of help may end with a colon, as Scrapy would format it as a heading.
+OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "--agent": {
+        "metavar": "TOKEN",
+        "type": _check_tokens,
+        "help": "product token or User-Agent of the crawler, instead of that of the settings",
+    },
+    "--spider": {
+        "metavar": "NAME",
+        "help": "decide as for this spider of the project, by its custom_settings and attributes",
+    },
+    "--urls-from": {
+        "metavar": "FILE",
+        "help": "read URLs from FILE, or standard input (-), one per line; lines that start with "
+        "# are comments",
+    },
+    "--file": {
+        "metavar": "FILE",
+        "help": "read the rules from FILE, or standard input (-), not from the site",
+    },
+    "--purpose": {
+        "metavar": "PURPOSE",
+        "action": "append",
+        "choices": PURPOSES,
+        "default": [],
+        "help": f"also show the result for this purpose ({', '.join(PURPOSES)})",
+    },
+    "--fail-if": {
+        "metavar": "LIMIT",
+        "action": "append",
+        "type": _limit,
+        "default": [],
+        "help": "exit with status 1 if more than disallowed=PERCENT%% or unreachable=PERCENT%% of "
+        "the URLs are, or if it takes more than hours=NUMBER",
+    },
+    "--fresh": {
+        "action": "store_true",
+        "help": "fetch robots.txt even if it is stored; the store is not changed",
+    },
+    "--json": {"action": "store_true", "help": "print JSON"},
+}
+"""The options of all subcommands, with the arguments of argparse's ``add_argument``."""
 
 
 def usage_error(message: str) -> UsageError:

@@ -13,12 +13,13 @@ from typing import Any, Final
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import JSON, Subcommand, check_url, usage_error
+from scrapy_rep.commands.arguments import Subcommand, check_url, usage_error
 from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured, section
 from scrapy_rep.commands.spider import CoroutineRunner
+from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.uri import display_name, is_persistent, make_store, path_of
 from scrapy_rep.utils.text import counted, printable
@@ -37,6 +38,8 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     if len(arguments) != (1 if name in _OF_ORIGIN else 0):
         takes = "one origin" if name in _OF_ORIGIN else "no arguments"
         raise usage_error(f"cache {name} takes {takes}")
+    if name == "drop" and unknown_settings(runner.settings):
+        raise usage_error(f"cache {name} takes no unknown settings: nothing was changed")
     for text in arguments:
         check_url(text)
     origins = [origin_of(text) for text in arguments]
@@ -93,7 +96,7 @@ class _Actions:
         body = None if record.copy is None else record.copy.body
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
-            text += section(title, [printable(line) for line in _lines(body)])
+            text += section(title, [printable(as_text(line)) for line in body.splitlines()])
         self._print(
             "\n".join(text),
             {"origin": str(origin), **self._dict(record), **_body_as_json(body)},
@@ -136,7 +139,7 @@ CACHE: Final = Subcommand(
     "cache",
     f"{'|'.join(ACTIONS)} ...",
     "list, show ORIGIN, drop ORIGIN: the contents of the store",
-    (JSON,),
+    ("--json",),
     _cache,
 )
 
@@ -155,11 +158,6 @@ def _record_line(key: str, record: Record | None, options: Options) -> str:
     kind = record.last.kind.value
     summary = record_text.summary(record, options, time())
     return f"{coloured(kind, f'{kind:11}')}  {printable(key)}  {summary}"
-
-
-def _lines(body: bytes) -> list[str]:
-    # The bytes are split before decoding: str.splitlines() would split at other characters, too.
-    return [line.decode("utf-8", "backslashreplace") for line in body.splitlines()]
 
 
 def _body_as_json(body: bytes | None) -> dict[str, str | None]:

@@ -10,12 +10,6 @@ from typing import Final, NamedTuple
 from scrapy.crawler import Crawler
 
 from scrapy_rep.commands.arguments import (
-    AGENT,
-    FILE,
-    FRESH,
-    JSON,
-    SPIDER,
-    URLS_FROM,
     Subcommand,
     displayed_name,
     file_or_scheme_hint,
@@ -126,6 +120,6 @@ CHECK: Final = Subcommand(
     "check",
     "URL...",
     "whether URLs may be fetched",
-    (AGENT, SPIDER, URLS_FROM, FILE, FRESH, JSON),
+    ("--agent", "--spider", "--urls-from", "--file", "--fresh", "--json"),
     _check,
 )

@@ -13,12 +13,6 @@ from scrapy.crawler import Crawler
 from scrapy_rep.admission.hosts import IN_PAUSE
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import (
-    AGENT,
-    FILE,
-    FRESH,
-    JSON,
-    PURPOSE,
-    SPIDER,
     Subcommand,
     check_url,
     displayed_name,
@@ -29,9 +23,8 @@ from scrapy_rep.commands.output import describe_tokens, exit_status_of, section,
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
-from scrapy_rep.protocol.explain import Explanation, explain
 from scrapy_rep.protocol.fetch_policy import AllowedPages
-from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
+from scrapy_rep.protocol.parser import ANYONE, Explanation, RobotsTxt, explain
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import LICENSE, Usage
 from scrapy_rep.protocol.verdict import Verdict
@@ -201,6 +194,6 @@ EXPLAIN: Final = Subcommand(
     "explain",
     "URL",
     "why, and how robots.txt was fetched",
-    (AGENT, SPIDER, FILE, PURPOSE, FRESH, JSON),
+    ("--agent", "--spider", "--file", "--purpose", "--fresh", "--json"),
     _explain,
 )

@@ -6,8 +6,6 @@ import sys
 from typing import Final
 
 from scrapy_rep.commands.arguments import (
-    FRESH,
-    JSON,
     Subcommand,
     check_url,
     displayed_name,
@@ -71,5 +69,5 @@ def _as_text(source: str, result: Lint) -> str:
 
 
 LINT: Final = Subcommand(
-    "lint", "FILE|URL", "the meaning of each line, and mistakes", (FRESH, JSON), _lint
+    "lint", "FILE|URL", "the meaning of each line, and mistakes", ("--fresh", "--json"), _lint
 )

@@ -1,9 +1,9 @@
 """``scrapy robots plan``: prints how many URLs may be fetched, and how long that takes at least."""
 
 import argparse
-import math
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,17 +12,9 @@ from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.admission.delays import DelayLimits
 from scrapy_rep.commands.arguments import (
-    AGENT,
-    FRESH,
-    PURPOSE,
-    SPIDER,
-    URLS_FROM,
-    Option,
     Subcommand,
     file_or_scheme_hint,
     invalid_url_text,
@@ -36,7 +28,7 @@ from scrapy_rep.commands.output import (
     describe_tokens,
     section,
 )
-from scrapy_rep.commands.spider import CoroutineRunner, robots_of
+from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.exceptions import CrawlClosingError
@@ -44,7 +36,6 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.text import counted, describe_duration, printable
@@ -95,44 +86,30 @@ class _Plan:
         self._slots: dict[str, _Slot] = {}
         self._unreachable: Counter[tuple[Origin, str]] = Counter()
         self._progress = Progress(len(urls))
-        self._places = DeferredSemaphore(_MAX_WAITING)
-        self._background = Background()
-        self._closing = False
         self.decided = 0
 
     async def make(self, options: Options, crawler: Crawler) -> None:
         robots = robots_of(crawler)
         self._crawler, self._delays = crawler, DelayLimits(crawler, options)
         self._tokens = ProductTokens.of(crawler).default()
-        for number, url in enumerate(self._all, 1):
-            if self._closing:
-                break
+        urls = iter(self._all)
+        await gather(self._count_each(robots, urls) for _ in self._all[:_MAX_WAITING])
+
+    async def _count_each(self, robots: Robots, urls: Iterator[str]) -> None:
+        """Count the next URL, and so on; as many coroutines do so as lookups may wait."""
+        for url in urls:
             try:
                 origin_of(url)  # raises an error with a better message than that of Request
                 request = Request(url)
-                decision = robots.decider.known_decision(request)
+                _, decision = await robots.decide(request)
             except ValueError as error:
                 self._warn(invalid_url_text(url, error, file_or_scheme_hint(url)))
-                continue
-            if decision is not None and decision.verdict is not None:
-                self._count(request, decision)
+            except CrawlClosingError:
+                return
             else:
-                await maybe_deferred_to_future(self._places.acquire())
-                self._background.start(self._count_after_lookup(robots, request))
-            if not number % _AT_A_TIME:
+                self._count(request, decision)
+            if not self.decided % _AT_A_TIME:
                 await sleep(0)
-        await self._background.finish()
-        if self._closing:
-            raise CrawlClosingError
-
-    async def _count_after_lookup(self, robots: Robots, request: Request) -> None:
-        try:
-            _, decision = await robots.decide(request)
-            self._count(request, decision)
-        except CrawlClosingError:
-            self._closing = True
-        finally:
-            self._places.release()
 
     def _count(self, request: Request, decision: Decision) -> None:
         """Count a page with a verdict. Pages that usage preferences refuse may be allowed, too."""
@@ -212,30 +189,10 @@ class _Plan:
         return lines
 
 
-def _limit(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    if (name == "hours") != value.endswith("%") and name in {"hours", *_ALWAYS[2:]}:
-        with suppress(ValueError):
-            if 0 <= (number := float(value.removesuffix("%"))) < math.inf:
-                return name, number
-    raise argparse.ArgumentTypeError(
-        f"must be a maximum, such as disallowed=10%, unreachable=0% or hours=8, not {text!a}"
-    )
-
-
-_FAIL_IF: Final = Option(
-    "--fail-if",
-    metavar="LIMIT",
-    action="append",
-    type=_limit,
-    default=[],
-    help="exit with status 1 if more than disallowed=PERCENT%% or unreachable=PERCENT%% of the "
-    "URLs are, or if it takes more than hours=NUMBER",
-)
 PLAN: Final = Subcommand(
     "plan",
     "URL...",
     "how many URLs may be fetched, and how long that takes at least",
-    (AGENT, SPIDER, URLS_FROM, PURPOSE, _FAIL_IF, FRESH),
+    ("--agent", "--spider", "--urls-from", "--purpose", "--fail-if", "--fresh"),
     _plan,
 )

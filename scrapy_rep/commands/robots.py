@@ -16,7 +16,7 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep import stores
 from scrapy_rep.addon import Addon
-from scrapy_rep.commands.arguments import Subcommand, usage_error
+from scrapy_rep.commands.arguments import OPTIONS, Subcommand, usage_error
 from scrapy_rep.commands.cache import ACTIONS, CACHE
 from scrapy_rep.commands.check import CHECK
 from scrapy_rep.commands.explain import EXPLAIN
@@ -30,7 +30,6 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.setting_readers import closest
 
 _SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, PLAN)}
-_OPTIONS: Final = {each.flag: each for sub in _SUBCOMMANDS.values() for each in sub.options}
 _ABOVE_SPIDER: Final = SETTINGS_PRIORITIES["spider"] + 1
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
@@ -51,7 +50,7 @@ obeys robots.txt, writes no feeds, report and evidence, and is not ended early."
 
 
 def _names_with(flag: str) -> list[str]:
-    return [sub.name for sub in _SUBCOMMANDS.values() if _OPTIONS[flag] in sub.options]
+    return [sub.name for sub in _SUBCOMMANDS.values() if flag in sub.options]
 
 
 class Command(ScrapyCommand):
@@ -73,12 +72,10 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        for flag, option in _OPTIONS.items():
+        for flag, arguments in OPTIONS.items():
             names = _names_with(flag)
             whose = f" ({', '.join(names)})" if len(names) < len(_SUBCOMMANDS) else ""
-            parser.add_argument(
-                flag, **{**option.arguments, "help": f"{option.arguments['help']}{whose}"}
-            )
+            parser.add_argument(flag, **{**arguments, "help": f"{arguments['help']}{whose}"})
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Set the settings for the crawl; print those that are unknown. Raises UsageError."""
@@ -150,16 +147,17 @@ def _print_store_warnings() -> None:
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
     for arg in args:
         if arg.startswith("-") and arg != "-":
-            raise usage_error(f"unknown option: {arg}{_hint(closest(arg, list(_OPTIONS), 0.85))}")
+            raise usage_error(f"unknown option: {arg}{_hint(closest(arg, list(OPTIONS), 0.85))}")
     name = args[0] if args else ""
     if name not in _SUBCOMMANDS:
         got = f" (got: {name!a})" if args else ""
         meant = f"{CACHE.name} {name}" if name in ACTIONS else closest(name, list(_SUBCOMMANDS))
         listed = ", ".join(_SUBCOMMANDS)
         raise usage_error(f"a subcommand is required, one of: {listed}{got}{_hint(meant)}")
-    for flag, option in _OPTIONS.items():
+    for flag in OPTIONS:
         names = _names_with(flag)
-        if option.is_given(opts) and name not in names:
+        is_given = getattr(opts, flag.strip("-").replace("-", "_")) not in (None, False, [])
+        if is_given and name not in names:
             *others, last = names
             of = f"{', '.join(others)} and {last}" if others else last
             raise usage_error(f"{flag} is an option of {of} only")

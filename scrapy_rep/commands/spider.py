@@ -66,10 +66,7 @@ class CoroutineRunner:
     """Runs a coroutine in a crawl with the settings of the command. ``run`` is called once."""
 
     def __init__(self, process: CrawlerProcessBase, like: type[Spider] | None = None) -> None:
-        """``like`` is the spider whose settings and attributes the crawl has.
-
-        Raises SettingsError if a setting would stop the crawl.
-        """
+        """``like`` is the spider whose settings and attributes it has. Raises SettingsError."""
         self._process = process
         self._spidercls = CommandSpider if like is None else _command_spider_like(like)
         self.settings: BaseSettings = process.settings.copy()

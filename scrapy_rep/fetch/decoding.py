@@ -31,9 +31,8 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
     """Return the first ``limit`` bytes of the decoded text of ``body``.
 
     ``codings`` are the content codings (RFC 9110 §8.4) and the transfer codings (RFC 9112 §7), in
-    the order in which they were applied. If ``complete`` is false, the body was cut and may end
-    anywhere. Unless the body is empty, raises DecodingError if it is damaged, if a complete body
-    ends too soon, if a coding is neither gzip nor deflate, and if there are more than five codings.
+    the order in which they were applied. Raises DecodingError if the body is damaged, or ends too
+    soon though it is ``complete``, and if a coding is neither gzip nor deflate.
     """
     if not body:
         return body

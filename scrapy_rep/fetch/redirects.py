@@ -150,10 +150,7 @@ def _header(response: Response, name: bytes) -> str | None:
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether the host of a URL is a private address or ``localhost``, without DNS.
-
-    IPv4 addresses may have any form that resolvers accept, such as ``127.1`` or ``0x7f000001``.
-    """
+    """Return whether the host of a URL is a private address or ``localhost``, without DNS."""
     host = host.strip("[]").rstrip(".").lower()
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
         return True
@@ -164,7 +161,7 @@ def is_private_host(host: str) -> bool:
         return is_private_address(ip_address(host.partition("%")[0]))
     except ValueError:
         pass
-    try:
+    try:  # other forms that resolvers accept, such as 127.1 or 0x7f000001
         return is_private_address(IPv4Address(socket.inet_aton(host)))
     except OSError:
         return False

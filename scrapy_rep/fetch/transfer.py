@@ -90,8 +90,7 @@ class Answer:
 class Received(IgnoreRequest):
     """Raised to pass a response for robots.txt to the fetcher, past all other middlewares.
 
-    If the middleware returned the response, the engine would count it as a page (in
-    CLOSESPIDER_PAGECOUNT, too), and HttpCompressionMiddleware would decompress it without limit.
+    So the engine doesn't count it as a page, and nobody decompresses it without limit.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -102,9 +101,8 @@ class Received(IgnoreRequest):
 def answer_of(response: Response, transfer: Transfer) -> Answer:
     """Return ``response`` with its decoded text, cut to whole lines within the size limit.
 
-    The text is empty if the status is neither 2xx nor 5xx. Otherwise raises DownloadStoppedError if
-    a signal handler of the crawl has stopped the response. If the text can't be decoded, that of a
-    5xx is empty, and for a 2xx DecodingError is raised.
+    For a 2xx, raises DownloadStoppedError if a signal handler of the crawl has stopped it, and
+    DecodingError. A text that is neither that of a 2xx nor of a 5xx is not read.
     """
     # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
     if response.status // 100 not in {2, 5}:

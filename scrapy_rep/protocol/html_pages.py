@@ -102,8 +102,7 @@ _MAX_VISIBLE: Final = 512
 def is_not_found_page(body: bytes) -> bool:
     """Return whether the first 512 visible characters contain a phrase such as 'page not found'.
 
-    Words further down don't count. A maintenance page may contain such a phrase there. If it
-    counted, all pages of a site would be allowed while the site is down.
+    A maintenance page may contain it further down: the site is down then, and not open to all.
     """
     text = _hide(" ", body[:_MAX_READ].decode("utf-8", "replace"))
     words = " ".join(unescape(text).lower().split())[:_MAX_VISIBLE]

@@ -92,10 +92,7 @@ _VALUES: Final = [
 
 
 def lint(body: bytes) -> Lint:
-    """Return how each line of ``body`` is read, and its problems; ``body`` may be any bytes.
-
-    Lines above MAX_BODY_BYTES are left out; this is one of the problems.
-    """
+    """Return how each line of ``body``, which may be any bytes, is read, and its problems."""
     text = _MARK.sub(b"", body)
     of_file = ["byte-order-mark"] if len(text) < len(body) else []
     if is_html(text):

@@ -1,4 +1,4 @@
-"""The parser: ``RobotsTxt`` has the groups of a robots.txt, and finds the group of a crawler."""
+"""The parser: ``RobotsTxt`` has the groups of a robots.txt, and finds those of a crawler."""
 
 from __future__ import annotations
 
@@ -205,6 +205,36 @@ class RobotsTxt:
                 fields_of[line.kind].append(_field(line))
         rules = rules_of(*self._contents.rules(spans))
         return Group(tuple(agents), tuple(rules), tuple(others))
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a verdict was found."""
+
+    target: str
+    """Path and query of the URL in canonical form, with which patterns are matched."""
+    tokens: tuple[str, ...]
+    """The product tokens of the crawler, in the order in which their groups were searched for."""
+    token: str | None
+    """The token whose group applies: one of ``tokens`` or ``*``; None if no group applies."""
+    group: Group | None
+    """The group that applies. Groups of one token are merged."""
+    matching: tuple[Rule, ...]
+    """The rules of ``group`` that match, the longest first. The first decides, if a rule does."""
+    verdict: Verdict
+
+
+def explain(body: bytes, target: str, *tokens: str) -> Explanation:
+    """Return the verdict of the robots.txt ``body`` on a URL, and how it was found.
+
+    ``target`` is path and query in canonical form, as ``target_of`` returns them; other spellings
+    are not checked. *tokens* are the product tokens of the crawler, the most specific first.
+    """
+    robots = RobotsTxt.parse(body)
+    group = robots.group_for(*tokens)
+    rules = robots.matching_rules(target, *tokens)
+    verdict = robots.rules_for(*tokens).verdict_for(target)
+    return Explanation(target, tokens, robots.token_for(*tokens), group, rules, verdict)
 
 
 @lru_cache

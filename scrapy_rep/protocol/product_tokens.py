@@ -77,10 +77,9 @@ def _tokens_of_item(item: str) -> tuple[str, ...]:
 
 
 def tokens_of_name(name: str | bytes) -> tuple[str, ...]:
-    """Return the token of a name, if it has one, or the tokens of a whole User-Agent.
+    """Return the tokens of a whole User-Agent, which has blanks, ``/`` or ``(``, or of a name.
 
-    A name with blanks, ``/`` or ``(`` is a whole User-Agent. The token of any other name is the
-    text at its beginning with letters and digits of any script, ``.``, ``_`` and ``-``.
+    That of a name is the text at its beginning with letters and digits, ``.``, ``_`` and ``-``.
     """
     name = _text(name).strip()
     if _HEADER(name):

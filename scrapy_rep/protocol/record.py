@@ -60,10 +60,9 @@ class Record:
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> tuple[bytes, bytes | None]:
-        """Return the state and the body of the record as bytes.
+        """Return the state and the copy as bytes: None if the copy that is stored stays.
 
-        The body is the copy; empty without one; None if the copy that is stored stays, as the last
-        fetch has failed. Raises ValueError if ``of_origin`` is false.
+        Raises ValueError if ``of_origin`` is false.
         """
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
@@ -164,10 +163,7 @@ def _without_defaults(evidence: Evidence) -> dict[str, Any]:
 
 
 def _evidence_of(at: object, hops: Any = (), **values: Any) -> Evidence:
-    """Return the evidence with these fields of JSON, which are not trusted.
-
-    Raises RecordError if a type is wrong, KeyError for unknown fields, TypeError for missing ones.
-    """
+    """Return the evidence with these fields of JSON, which are not trusted. Raises any error."""
     ended = _float_or_none(at)
     is_sequence = isinstance(hops, list | tuple)
     if ended is None or not is_sequence or not all(isinstance(hop, str) for hop in hops):

@@ -17,10 +17,9 @@ _counts: Final[WeakKeyDictionary[Spider, Counter[str]]] = WeakKeyDictionary()
 
 
 class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no generic before 3.11
-    """A logger that limits the number of lines above DEBUG.
+    """A logger that logs further lines at DEBUG level after MAX_LINES with the same message.
 
-    After MAX_LINES lines with the same message, further ones are logged at DEBUG level. The lines
-    of ``crawler`` are counted by its spider, others by this object.
+    The lines of ``crawler`` are counted by its spider, others by this object.
     """
 
     def __init__(self, name: str, crawler: Crawler | None = None) -> None:
@@ -29,7 +28,6 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
         self._counts: Counter[str] = Counter()
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Log a line, at DEBUG level if there were MAX_LINES with the message ``msg`` before."""
         extra = None if self._crawler is None else {"spider": self._crawler.spider}
         if level > logging.DEBUG:
             spider = extra and extra["spider"]

@@ -97,10 +97,9 @@ def has_only_downloads_with(crawler: Crawler, key: str) -> bool:
 
 @contextmanager
 def raised_concurrency(crawler: Crawler) -> Iterator[None]:
-    """Increase CONCURRENT_REQUESTS by one in the ``with`` block.
+    """Increase CONCURRENT_REQUESTS by one in the ``with`` block, unless it sets no limit.
 
-    The downloader counts requests for robots.txt, and those that wait, too: these must not reduce
-    the number of other pages. A limit of 0 or less (none, in Scrapy 2.19) is not changed.
+    The downloader counts requests for robots.txt, too: they must not reduce the number of pages.
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)

@@ -36,6 +36,7 @@ UNREADABLE = "redis-py can't read that URL"
         (["cache", "drop", A, B], "cache drop takes one origin"),
         (["cache", "show", "a.example"], "did you mean https://a.example or http://a.example?"),
         (["cache", "drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
+        (["cache", "drop", A, "-s", "REP_STORES=x"], "takes no unknown settings: nothing was changed"),
         (["cache", "list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
         (["cache", "list", "--fresh"], "--fresh is an option of check, explain, lint and plan only"),
         ([*STORE, "REP_STORE=redis://a/b"], "'redis://HOST:PORT/NUMBER', with the number"),

@@ -1,10 +1,7 @@
 """Heads of answers of any bytes, for robots.txt and for pages."""
 
-import logging
-import random
 from contextlib import suppress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Response
@@ -17,9 +14,7 @@ from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import outcome_of
 from scrapy_rep.protocol.record import Record
-from tests.crawling.crawl import crawl
-from tests.crawling.web import robots
-from tests.protocol.headers import PARTS, values
+from tests.protocol.headers import values
 
 START = "http://site.example/robots.txt"
 SITE_FILE = origin_of("http://site.example")
@@ -65,43 +60,3 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         state, body = record.encode()
         encoded = state, body or b""
         assert Record.decode(*encoded, str(record.origin), max_size=100) == record
-
-
-def heads(number, seed=14):
-    """Heads of 16 KB at most, as Scrapy's limit of a line is, with what the headers may not have."""
-    rng = random.Random(seed)
-    versions = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "http/1.1", ""]
-    statuses = [
-        *["200", "200", "301", "404", "429", "500", "503", "0", "-200", "1000", "2_00", "²", "x"],
-        "9" * 300,
-    ]
-    for _ in range(number):
-        lines = [f"{rng.choice(versions)} {rng.choice(statuses)} {rng.choice(PARTS)}"]
-        for name in rng.sample(NAMES, rng.randrange(len(NAMES))):
-            value = "".join(rng.choices([*PARTS, *LOCATIONS], k=rng.randrange(9)))
-            if rng.random() < 0.3:
-                value = (value * 16_000)[: rng.randrange(16_300)]
-            if rng.random() < 0.1:
-                value = "".join(map(chr, rng.choices(range(256), k=rng.randrange(300))))
-            lines.append(f"{name}{rng.choice([':', ': ', ' : '])}{value}")
-        yield "\r\n".join(lines) + "\r\n\r\n"
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_no_head_breaks_a_crawl(web, seed):
-    body = "User-agent: *\nDisallow: /private\n"
-    answers = [[["send", head + body], ["close"]] for head in heads(40, seed)]
-    sites = [web.site(each, paths={"*": [each]}) for each in answers]
-    good = web.site(robots(body))
-    urls = [site.url(path) for site in (*sites, good) for path in ("/a", "/private")]
-    settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS": 32}
-    result = await crawl(*urls, settings=settings)
-    assert good.targets == ["/a"]
-    assert result.messages(logging.ERROR) == []
-    assert set(result.dropped.values()) == {"rule", "unreachable"}
-    # Nothing is lost: each request has come to its callback or its errback.
-    ended = result.fetched + [failure.request.url for failure in result.failures]
-    assert set(urls) <= set(ended)
-    for site in sites:
-        if result.dropped.get(site.url("/private")) == "unreachable":
-            assert site.targets == []

@@ -41,8 +41,7 @@ def target(fuzz):
 
 @target
 def parser(data):
-    from scrapy_rep.protocol import RobotsTxt
-    from scrapy_rep.protocol.explain import explain
+    from scrapy_rep.protocol import RobotsTxt, explain
     from scrapy_rep.protocol.lint import lint
 
     robots = RobotsTxt.parse(data)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import scrapy_rep
 from scrapy_rep import protocol, signals, stats
-from scrapy_rep.commands import robots
+from scrapy_rep.commands.arguments import OPTIONS
 from scrapy_rep.decision.usage import PURPOSES_KEY, USAGE_KEY
 from scrapy_rep.protocol import record
 from scrapy_rep.scheduler import request_table
@@ -19,7 +19,7 @@ from scrapy_rep.spidermiddlewares import metatags, usage
 from scrapy_rep.stores import sqlite
 
 FILE = Path(__file__).with_name("public.txt")
-PROTOCOL = ("explain", "lint", "meta_tags", "origin", "product_tokens", "usage", "verdict")
+PROTOCOL = ("lint", "meta_tags", "origin", "product_tokens", "usage", "verdict")
 """Modules of the protocol that the docs name."""
 
 
@@ -81,7 +81,7 @@ def rows():
             usage.ITEM_FIELD,
         ],
     )
-    yield "commands", (f"scrapy robots {option}" for option in sorted(robots._OPTIONS))
+    yield "commands", (f"scrapy robots {option}" for option in sorted(OPTIONS))
     yield (
         "formats",
         [

@@ -2,8 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import RobotsTxt, target_of
-from scrapy_rep.protocol.explain import explain
+from scrapy_rep.protocol import RobotsTxt, explain, target_of
 from tests.protocol import corpus
 
 pytestmark = pytest.mark.skipif(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.explain import explain
+from scrapy_rep.protocol import explain
 from scrapy_rep.protocol.origin import target_of
 
 BODY = b"""\
