@@ -4,7 +4,7 @@ import argparse
 import math
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -143,35 +143,24 @@ def scheme_hint(text: str) -> str:
     return f"; did you mean https://{authority} or http://{authority}?"
 
 
-def file_error(path: str, error: OSError) -> UsageError:
-    """Return the error for a file that can't be read, with a hint if ``path`` may be a URL."""
-    hint = ""
-    if isinstance(error, FileNotFoundError):
-        is_url = "://" in path
-        hint = "; it must be the path of a file, not a URL" if is_url else scheme_hint(path)
-    return usage_error(f"{without_credentials(path)}: {error.strerror}{hint}")
-
-
 def read_file(path: str) -> bytes:
     """Return the content of a file; ``-`` means standard input. Raises UsageError."""
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise file_error(path, error) from None
-
-
-def urls_in(lines: Iterable[bytes]) -> Iterator[str]:
-    """Yield the lines of a file, valid URLs or not, without BOM, blank lines and comments."""
-    for number, line in enumerate(lines):
-        text = (line if number else line.removeprefix(BOM_UTF8)).decode("utf-8", "surrogateescape")
-        if (text := text.strip()) and not text.startswith("#"):
-            yield text
+        hint = ""
+        if isinstance(error, FileNotFoundError):
+            is_url = "://" in path
+            hint = "; it must be the path of a file, not a URL" if is_url else scheme_hint(path)
+        raise usage_error(f"{without_credentials(path)}: {error.strerror}{hint}") from None
 
 
 def urls_of(command: str, urls: list[str], opts: argparse.Namespace) -> list[str]:
     """Return ``urls`` and those of ``--urls-from``. Raises UsageError if there are none."""
     if opts.urls_from:
-        urls = [*urls, *urls_in(read_file(opts.urls_from).splitlines())]
+        lines = read_file(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
+        texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
+        urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
     if not urls:
         raise usage_error(f"{command} requires URLs")
     return urls
