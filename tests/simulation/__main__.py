@@ -27,7 +27,7 @@ def run(task):
             fleet = turns.simulate(seed, **sizes)
         except ViolationError as violation:
             return str(violation), {}
-    return None, {"steps": fleet.loop.steps, "pages sent": fleet.ends, **fleet.faults}
+    return None, {"steps": fleet.loop.steps, "pages sent": fleet.sent, **fleet.faults}
 
 
 def main():

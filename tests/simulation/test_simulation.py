@@ -1,4 +1,4 @@
-"""A few hundred seeds of the simulation; ``make simulate`` runs a hundred thousand."""
+"""Some seeds of the simulation; ``python -m tests.simulation`` runs a hundred thousand."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,14 @@ from tests.simulation import turns
 from tests.simulation.breakages import BREAKAGES, broken
 from tests.simulation.loop import ViolationError
 
-SEEDS = 600
+SEEDS = 200
+FOUND_BY = {
+    "any lease is released": 18,
+    "pauses are not read": 43,
+    "nobody knows who has refused": 90,
+    "who was under way ends the pause": 196,
+}
+"""A seed that finds it, which is tried first: others take long."""
 
 
 @pytest.fixture(autouse=True)
@@ -35,18 +42,18 @@ def test_what_must_hold_holds(simulated, first):
 @pytest.mark.parametrize("seed", [3, 4])
 def test_a_seed_replays(simulated, seed):
     one, other = (simulated(seed) for _ in range(2))
-    assert (one.loop.steps, one.faults, one.ends) == (other.loop.steps, other.faults, other.ends)
+    assert (one.loop.steps, one.faults, one.sent) == (other.loop.steps, other.faults, other.sent)
 
 
 def test_turns_of_many_workers(simulated):
     fleet = simulated(1, workers=20, origins=100, requests=1_000)
-    assert fleet.ends > 500  # those of workers that die are not sent
+    assert fleet.sent > 500  # those of workers that die are not sent
 
 
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_a_broken_line_is_found(simulated, name):
     def some_seeds():
-        for seed in range(SEEDS):
+        for seed in (FOUND_BY.get(name, 0), *range(3 * SEEDS)):
             simulated(seed)
 
     with broken(name), pytest.raises(ViolationError):

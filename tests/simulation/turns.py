@@ -10,8 +10,9 @@ response; each request ends.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
+from random import Random
 from random import seed as seed_global
 from types import SimpleNamespace
 
@@ -36,7 +37,7 @@ from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.clock import Clock
 from tests.made_up_network import make_cache
-from tests.simulation.loop import SimulatedWorld
+from tests.simulation.loop import DeadlockError, SimulatedLoop, ViolationError
 
 ROUND_TRIP = 0.02
 READ_AGE_MAX = 1.0
@@ -256,13 +257,17 @@ class Worker:
         return response
 
 
-class World(SimulatedWorld):
-    """The fleet, and its sites."""
+class World:
+    """The fleet, and its sites: everything that a seed decides."""
 
     def __init__(self, seed, *, workers=None, origins=None, requests=None):
-        super().__init__(seed)
+        self.seed = seed
+        self.random = random = Random(seed)
         seed_global(seed)  # for the jitter of pauses
-        random = self.random
+        self.loop = SimulatedLoop(random)
+        self.faults = Counter()
+        self.problems = []
+        self.requests = self.sent = 0
         self.ahead = EPOCH
         """By how much the system clock, which all workers have, is ahead of the monotonic one."""
         self.store = MemoryStore(max_bytes=2**24, clock=self.loop.time)
@@ -323,6 +328,10 @@ class World(SimulatedWorld):
 
     # What must hold.
 
+    def violated(self, what):
+        """Take note where raising would do no more than make a request fail."""
+        self.problems.append(ViolationError(f"{what}, at {self.loop.now:.3f}"))
+
     def handed(self, worker, origin, request):
         """``worker`` hands a request to its download handler."""
         now, host = self.loop.now, origin.host
@@ -347,7 +356,7 @@ class World(SimulatedWorld):
     def written(self, worker, origin):
         """A request is on the network."""
         now, delay = self.loop.now, self.delays[origin]
-        self.ends += 1
+        self.sent += 1
         gap = now - worker.written_at.get(origin, -1e9)
         if gap < delay - TINY:
             self.violated(f"{gap:.3f} s of {delay:g} s by one worker")
@@ -404,6 +413,19 @@ class World(SimulatedWorld):
 
     # What happens.
 
+    def send(self, worker, origin):
+        """Let ``worker`` send a request; return its task."""
+        self.requests += 1
+        task = self.loop.create_task(worker.send(origin), name=f"{self.requests:06}")
+        worker.tasks[task] = None  # in order: a seed is to replay
+        task.add_done_callback(lambda task: worker.tasks.pop(task, None))
+        task.add_done_callback(self.task_ended)
+        return task
+
+    def task_ended(self, task):
+        if not task.cancelled() and task.exception() is not None:
+            self.problems.append(task.exception())
+
     async def run(self):
         random = self.random
         workers = [Worker(self) for _ in range(self.most_workers)]
@@ -413,12 +435,16 @@ class World(SimulatedWorld):
             chance = random.random()
             worker = random.choice(workers)
             if chance < self.deaths:
-                self.kill(worker)
+                self.faults["worker dies"] += 1
+                worker.alive = False  # whichever await it is at, nothing of it happens any more
+                for task in list(worker.tasks):
+                    task.cancel()
                 workers.remove(worker)
                 workers.append(Worker(self))
             elif chance < self.deaths + self.cancels:
                 if worker.tasks:
-                    self.cancel(worker)
+                    self.faults["cancelled"] += 1
+                    random.choice(list(worker.tasks)).cancel()
             elif chance < self.deaths + self.cancels + self.cuts:
                 self.faults["worker cut off"] += 1
                 seconds = random.uniform(1, 60)
@@ -429,7 +455,7 @@ class World(SimulatedWorld):
                 self.ahead += random.choice((-1, 1)) * random.choice((1, 100, 1e5))
                 self.trouble()
             else:
-                tasks.append(self.ask(worker, worker.send(random.choice(self.origins))))
+                tasks.append(self.send(worker, random.choice(self.origins)))
         await self.end(tasks)
 
     async def end(self, tasks):
@@ -439,8 +465,38 @@ class World(SimulatedWorld):
         )
         pauses = 2 * LONGEST_PAUSE + 12 * TIMEOUT
         refused = self.faults["site begins to refuse"] + self.faults["site hangs"] + 10
-        await self.wait_for(tasks, 1_000 + each * len(tasks) + pauses * refused)
+        if tasks:
+            await asyncio.wait(tasks, timeout=1_000 + each * len(tasks) + pauses * refused)
+        late = sum(not task.done() for task in tasks)
+        if late and not self.problems:
+            raise ViolationError(f"{late} requests that never end")
+
+    def clean_up(self):
+        """End what dead workers have left behind."""
+        for _ in range(10):
+            tasks = asyncio.all_tasks(self.loop)
+            for task in tasks:
+                task._log_destroy_pending = False
+                task.cancel()
+            waiting = asyncio.wait(tasks, timeout=1e6) if tasks else asyncio.sleep(0)
+            with suppress(DeadlockError):
+                self.loop.run_until_complete(waiting)
 
 
 def simulate(seed, **sizes):
-    return World(seed, **sizes).simulate()
+    """Run a world to the end, and return it. Raises ViolationError, which names the seed."""
+    world = World(seed, **sizes)
+    asyncio.set_event_loop(world.loop)
+    try:
+        world.loop.run_until_complete(world.run())
+        if world.problems:
+            raise world.problems[0]
+    except ViolationError as violation:
+        raise ViolationError(f"seed {seed}: {violation}") from violation
+    except DeadlockError:
+        what = world.problems[0] if world.problems else "nothing goes on any more"
+        raise ViolationError(f"seed {seed}: {what}") from None
+    finally:
+        world.clean_up()
+        asyncio.set_event_loop(None)
+    return world
