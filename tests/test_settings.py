@@ -99,6 +99,13 @@ REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a data
         ("REP_STORE", "sqlite:///~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
         ("REP_STORE", "memory", "'memory://'; did you mean 'memory://'?"),
         ("REP_STORE", "redis://host/abc", REDIS),
+        ("REP_STORE", "redis://host/0#1", REDIS),
+        ("REP_STORE", "unix:///run/redis.sock#1", "'unix:///PATH'"),
+        (
+            "REP_STORE",
+            "redis://host?max_connections=1",
+            "a URI whose max_connections is a whole number of connections, 2 or more",
+        ),
         ("REP_STORE", "redis:me:pass@host", f"{REDIS}; did you mean 'redis://***@host'?"),
         ("REP_STORE", "Redis://host", f"{REDIS}; did you mean 'redis://host'?"),
         (

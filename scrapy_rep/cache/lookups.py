@@ -238,6 +238,9 @@ class Lookups(Generic[T]):
             if counts:
                 lookup.is_slow = True
                 self._slow += 1
+                # Alone it fetches without a lease, but by now another worker may have come.
+                if lookup.task is not None and lookup.holder is None:
+                    self.store.put(self._claim_of(lookup))
                 self._stop_counting(lookup)
         self._has_timer = bool(self._counting)
         if self._has_timer:

@@ -39,8 +39,9 @@ T = TypeVar("T")
 
 _BEHIND: Final = 0.1
 """Seconds after which what was put is written."""
-_HERE: Final = 30.0
-"""Seconds for which a worker counts as there after it has said so, three times in that time."""
+_HERE: Final = 120.0
+"""Seconds for which a worker counts as there after it has said so, three times in that time. In a
+fetch that takes long it may say nothing."""
 _SETTLED: Final = 1.0
 """Seconds after which a worker that has said that it is there knows of all that came with it."""
 _SLOW: Final = 0.25

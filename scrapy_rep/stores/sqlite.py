@@ -93,8 +93,12 @@ _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
 (SELECT rowid FROM records WHERE written < ? OR written > ? LIMIT ?)
 """
+# The oldest records, with the bytes of those that are older still.
 _DROP_OLDEST: Final = """
-DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written LIMIT ?)
+DELETE FROM records WHERE rowid IN (SELECT rowid FROM (
+    SELECT rowid, sum(size) OVER (ORDER BY written, rowid) - size AS older FROM (
+        SELECT rowid, written, length(state) + length(body) AS size FROM records
+        ORDER BY written, rowid LIMIT :most)) WHERE older < :bytes)
 """
 
 _PRUNE_EVERY: Final = 300.0
@@ -243,7 +247,7 @@ class SQLiteStore:
     def _prune(self, connection: sqlite3.Connection) -> None:
         """Delete ended leases and records that are too old; if the file is too large, the oldest.
 
-        It deletes at most _PRUNED records; if there are more, the next write deletes them.
+        Of each kind at most _PRUNED records: if there are more, the next write deletes them.
         """
         self._written = 0
         with transaction(connection):
@@ -252,8 +256,10 @@ class SQLiteStore:
             # Records from far in the future are deleted, too: they were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNED
             pruned = connection.execute(_DROP_OLD, ages).rowcount
-            if self._used_bytes(connection) > self._max_bytes:
-                pruned += connection.execute(_DROP_OLDEST, (_PRUNED,)).rowcount
+            excess = self._used_bytes(connection) - self._max_bytes
+            if excess > 0:
+                values = {"most": _PRUNED, "bytes": excess}
+                pruned += connection.execute(_DROP_OLDEST, values).rowcount
         self._prune_at = monotonic() + (0.0 if pruned >= _PRUNED else _PRUNE_EVERY)
         # Not ``execute``: it would stop after the first freed page, which it returns as a row.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")

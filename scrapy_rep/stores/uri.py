@@ -41,6 +41,8 @@ _REDIS: Final = {
     "prefix": Reader(f"printable characters, at most {_MAX_PREFIX}", _read_prefix),
     "timeout": _TIMEOUT,
     "max_age": _MAX_AGE,
+    # One of redis-py's, for which a thread that reads and one that writes need a connection each.
+    "max_connections": integer("connections", 2),
 }
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "prefix": "robots:",
@@ -187,7 +189,7 @@ def _options_in(uri: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the options of a valid URI, with defaults, and those of redis-py."""
     readers, values, others = _SCHEMES[_scheme(uri)].options, dict(_DEFAULTS), []
     for name, value in _query_of(uri):
-        if name in readers:
+        if name in values:
             values[name] = readers[name].read(value)
         else:
             others.append((name, value))
@@ -241,7 +243,8 @@ def _has_host(uri: str) -> bool:
     # Reading ``port`` raises ValueError if it is not valid. redis-py checks the rest of the URI,
     # but not the path: for a path that is not a number it would use database 0.
     parts = urlsplit(uri)
-    return parts.hostname is not None and parts.port != -1 and bool(_is_database(parts.path))
+    is_valid = parts.hostname is not None and parts.port != -1 and not parts.fragment
+    return is_valid and bool(_is_database(parts.path))
 
 
 _NUMBER: Final = " or '{}://HOST:PORT/NUMBER', with the number of a database"
@@ -250,7 +253,7 @@ _SCHEMES: Final = {
     "sqlite": _Scheme("sqlite:///PATH", _has_file, _SQLITE),
     "redis": _Scheme("redis://HOST", _has_host, _REDIS),
     "rediss": _Scheme("rediss://HOST", _has_host, _REDIS),
-    "unix": _Scheme("unix:///PATH", _has_file, _REDIS),
+    "unix": _Scheme("unix:///PATH", lambda uri: _has_file(uri) and "#" not in uri, _REDIS),
 }
 _REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
 _REMARKS: Final = {name: _NUMBER.format(name) for name in ("redis", "rediss")}

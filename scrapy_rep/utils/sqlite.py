@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, NamedTuple
@@ -84,6 +84,7 @@ def open_file(
     transaction that makes a missing schema. Raises FileError if the file can't be used.
     """
     with file_errors():
+        _refuse_foreign_log(path, file_format)
         connection = sqlite3.connect(
             path, timeout=timeout, isolation_level=None, check_same_thread=False
         )
@@ -136,6 +137,23 @@ def identity_of(path: Path) -> Identity:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _refuse_foreign_log(path: Path, file_format: FileFormat) -> None:
+    """Raise ForeignFileError for a file of another program with a write-ahead log.
+
+    When SQLite closes such a file it writes the log into it. Our own files have their
+    ``application_id`` before they have a log.
+    """
+    path = path.resolve()
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    if not has_log or not path.exists() or not path.stat().st_size:
+        return
+    # Not ``open``: closing a file would end the locks that SQLite has on it in this process.
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        (identifier,) = connection.execute("PRAGMA application_id").fetchone()
+    if identifier != file_format.application_id:
+        raise ForeignFileError("of another program")
 
 
 def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:

@@ -124,6 +124,29 @@ def test_sites_that_another_worker_is_at_hold_up_no_other_site(web, store):
     assert results[1]["stats"][WAITED] == SITES
 
 
+async def test_a_slow_fetch_of_a_worker_that_is_alone_is_known_to_one_that_comes(
+    web, store, monkeypatch
+):
+    monkeypatch.setattr("scrapy_rep.stores.keeper._SETTLED", 0)
+    first, slow = web.site(RULES), web.site(held(RULES))
+    lease, others = Lease(store, slow), []
+
+    async def meanwhile(_):
+        await until(lambda: slow.robots_requests)
+        await until(lambda: lease.end is not None)
+        script = [["stats", {WAITED: 1}], ["say", "waiting"]]
+        others.append(Worker(store, [slow.url("/private")], script=script))
+        others[0].hear("waiting")
+        slow.release()
+
+    phases = [lambda: [slow.url("/public")]]
+    settings = {"REP_STORE": store}
+    result = await crawl(first.url("/"), settings=settings, phases=phases, meanwhile=meanwhile)
+    assert result.fetched == [first.url("/"), slow.url("/public")]
+    assert others[0].result()["dropped"] == {slow.url("/private"): "rule"}
+    assert len(slow.robots_requests) == 1
+
+
 def test_the_fleet_backs_off_together_and_a_restart_does_not_begin_again(web, store):
     site = web.site(answer(503))
     settings = {"REP_RETRY_DELAY": 10 * LONG, "REP_RETRY_DELAY_MAX": 10 * LONG}

@@ -127,10 +127,25 @@ def make_foreign_by_id(path):
     rows(path, "PRAGMA application_id = 77")
 
 
+def make_foreign_with_a_log(path):
+    """As another program leaves it that was killed: its last writes are in the log."""
+    other = path.with_name("other")
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE customers (name)")
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{other}{suffix}", f"{path}{suffix}")
+    other.unlink()
+
+
 def make_schema_without_utf_8(path):
     """Python then fails to decode the message of SQLite."""
     make_databases.make(path)
     path.write_bytes(path.read_bytes().replace(b"leasesleases", b"\xefeases\xefeases"))
+
+
+def content_of(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -144,11 +159,12 @@ def make_schema_without_utf_8(path):
         (make_garbage, "it is damaged, or of another program.*; delete it, or set REP_STORE to"),
         (make_foreign, "it is of another program; set REP_STORE to another file"),
         (make_foreign_by_id, "it is of another program; set REP_STORE to another file"),
+        (make_foreign_with_a_log, "it is of another program; set REP_STORE to another file"),
     ],
 )
 def test_a_file_that_is_not_ours_or_damaged_is_refused_and_stays(path, make, says):
     make(path)
-    before = path.read_bytes()
+    before = content_of(path.parent)
     store = sqlite(path)
     for call in (
         lambda: store.read(["https://site-0.example"]),
@@ -160,8 +176,7 @@ def test_a_file_that_is_not_ours_or_damaged_is_refused_and_stays(path, make, say
             call()
         assert "\n" not in str(caught.value)
     store.close()
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]
+    assert content_of(path.parent) == before
 
 
 def test_a_file_that_breaks_while_it_is_open_is_refused(path):
@@ -239,6 +254,22 @@ def test_the_file_stays_as_small_as_it_is_told_to(path, monkeypatch):
     assert 100 < len(kept) < 400
     assert "https://site-999.example" in kept
     assert "https://site-0.example" not in kept
+
+
+def test_a_file_that_is_too_large_loses_no_more_than_it_must(path):
+    store = sqlite(path)
+    sites = [f"https://site-{number}.example" for number in range(500)]
+    # The newest first, so that the order of the rows is not that of their times.
+    for number, site in reversed(list(enumerate(sites))):
+        write(store, available(site, os.urandom(3_000), at=1e9 + number))
+    store.close()
+    store = sqlite(path, max_bytes=2**20)
+    write(store, available("https://new.example", at=2e9))
+    store.close()
+    kept = [origin for (origin,) in rows(path, "SELECT origin FROM records ORDER BY written")]
+    assert kept == [*sites[-len(kept) + 1 :], "https://new.example"]
+    (size,) = rows(path, "SELECT sum(length(state) + length(body)) FROM records")[0]
+    assert 0.6 * 2**20 < size < 2**20
 
 
 def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
