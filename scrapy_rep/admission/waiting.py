@@ -21,8 +21,8 @@ _STALE: Final = 16
 class Waiting(Generic[K]):
     """Keys that wait until a time, or until the hold of their origin changes.
 
-    A key is a lane of the queue, the promise of a request in the middleware, or an origin in Redis.
-    A key whose wait has ended is removed, and ``on_ready`` is called with the list of all these.
+    A key is the promise of a request in the middleware. When waits end, their keys are removed, and
+    ``on_ready`` is called with the list of them.
     """
 
     def __init__(self, clock: Clock, on_ready: Callable[[list[K]], None]) -> None:

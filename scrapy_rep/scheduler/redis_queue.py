@@ -155,8 +155,11 @@ class _OwnTable(RobotsAwarePriorityQueue):
         self._shared.store(lane.origin, requests[keep:], until - self._clock.monotonic(), since)
         self._heaps.give_up(lane)
         self._forget(lane)
-        for request in requests[:keep]:
+        if keep:
             self.parted.add(lane.origin)
+        else:
+            self.parted.discard(lane.origin)
+        for request in requests[:keep]:
             self.put(request, since)
 
 
@@ -261,14 +264,15 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
         self._set_next_due(float(next_due) - now)
         if origin is None:
             return
-        self._own.parted.add(origin_of(_text(origin)))
+        name = _text(origin)
+        self._own.parted.add(origin_of(name))
         for row in rows:
             _, since, data = row.split(b" " if isinstance(row, bytes) else " ", 2)
             try:
                 request = self._decode_request(data)
             except Exception as error:  # noqa: BLE001 - logged; the others must not be lost
                 stats.count(self._crawler, stats.QUEUE_UNREADABLE)
-                log_queue_error(self._crawler, error, "A request of %s can't be read", origin)
+                log_queue_error(self._crawler, error, "A request of %s can't be read", name)
             else:
                 self._own.put(request, float(since))
 
@@ -291,6 +295,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
         return f"Waiting for {what}: the next try is in {seconds:.0f} s"
 
     def _spider_closed(self) -> None:
+        self._own.stop()
         requests = self._own.take_all()[::-1]
         try:
             while requests:
