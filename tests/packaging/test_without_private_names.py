@@ -25,25 +25,22 @@ NAMES = [
     ("inprogress", [_ENGINE], True),
     ("scraper", [_ENGINE, _CRAWLER], True),
     ("slot", [_ENGINE, _SCRAPER], True),
-    ("_start", [_ENGINE], False),
     ("downloader", [_ENGINE, _QUEUES, _SCRAPER, _CRAWLER], True),
-    # Of the downloader.
+    # Of the downloader, and of its slots.
     ("active", [_DOWNLOADER, _ENGINE, _QUEUES, _SCRAPER], True),
     ("slots", [_DOWNLOADER, _QUEUES], True),
     ("get_slot_key", [_DOWNLOADER, _QUEUES], True),
-    ("total_concurrency", [_DOWNLOADER], False),
-    ("per_slot_settings", [_DOWNLOADER], False),
-    ("_delay", [_DOWNLOADER], False),
-    ("handlers", [_DOWNLOADER, _ENGINE], False),
-    ("_handlers", ["scrapy.core.downloader.handlers"], False),
-    ("monotonic", [_DOWNLOADER], False),
-    # Of its slots.
     ("Slot", [_DOWNLOADER], True),
     ("delay", [_DOWNLOADER], True),
-    ("DownloaderInterface", [_QUEUES], False),
+    # What our queue can do without.
+    (
+        "_start,total_concurrency,per_slot_settings,_delay,handlers,_handlers,monotonic,DownloaderInterface",
+        [_DOWNLOADER, f"{_DOWNLOADER}.handlers", _ENGINE, _QUEUES],
+        False,
+    ),
 ]
-"""The name, the modules of Scrapy that use it, and whether our queue can't do without."""
-WIRE = {"downloader", "handlers"}
+"""The names, the modules of Scrapy that use them, and whether our queue can't do without."""
+WIRE = {"downloader", NAMES[-1][0]}
 """Without these, the last middleware checks delays and pauses."""
 _WARNING = re.compile(r"^WARNING scrapy_rep\S* (.*)", re.MULTILINE)
 

@@ -1,6 +1,6 @@
-"""A crawl with a Scrapy that has given one of its private names to something else.
+"""A crawl with a Scrapy that has given some of its private names to something else.
 
-``python without.py NAME MODULES URL...``: wherever the modules use the name, they use another one,
+``python without.py NAMES MODULES URL...``: wherever the modules use a name, they use another one,
 so that Scrapy works as ever. Prints what became of the URLs; the log is on stderr.
 """
 
@@ -10,37 +10,38 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder, SourceFileLoader
 
-NAME, MODULES, *URLS = sys.argv[1:]
-OTHER = f"{NAME}_gone"
+NAMES, MODULES, *URLS = sys.argv[1:]
 
 
 class Renaming(ast.NodeTransformer):
     """Gives attributes, methods, fields, classes and imports of that name another one."""
 
-    def __init__(self, tree):
+    def __init__(self, name, tree):
+        self.name = name
         self.is_global = any(
-            isinstance(node, ast.ClassDef | ast.alias) and node.name == NAME
+            isinstance(node, ast.ClassDef | ast.alias) and node.name == name
             for node in ast.walk(tree)
         )
 
     def generic_visit(self, node):
         super().generic_visit(node)
+        other = f"{self.name}_gone"
         match node:
-            case ast.Attribute(attr=name) if name == NAME:
-                node.attr = OTHER
-            case ast.Name(id=name) if name == NAME and self.is_global:
-                node.id = OTHER
-            case ast.alias(name=name) if name == NAME:
-                node.asname = OTHER
-            case ast.ClassDef(name=name) if name == NAME:
-                node.name = OTHER
+            case ast.Attribute(attr=name) if name == self.name:
+                node.attr = other
+            case ast.Name(id=name) if name == self.name and self.is_global:
+                node.id = other
+            case ast.alias(name=name) if name == self.name:
+                node.asname = other
+            case ast.ClassDef(name=name) if name == self.name:
+                node.name = other
             case ast.ClassDef(body=body):
                 for each in body:
                     match each:
-                        case ast.FunctionDef(name=name) if name == NAME:
-                            each.name = OTHER
-                        case ast.AnnAssign(target=ast.Name(id=name)) if name == NAME:
-                            each.target.id = OTHER
+                        case ast.FunctionDef(name=name) if name == self.name:
+                            each.name = other
+                        case ast.AnnAssign(target=ast.Name(id=name)) if name == self.name:
+                            each.target.id = other
         return node
 
 
@@ -48,7 +49,9 @@ class Loader(SourceFileLoader):
     def get_code(self, fullname):
         path = self.get_filename(fullname)
         tree = ast.parse(self.get_data(path))
-        return compile(ast.fix_missing_locations(Renaming(tree).visit(tree)), path, "exec")
+        for name in NAMES.split(","):
+            tree = Renaming(name, tree).visit(tree)
+        return compile(ast.fix_missing_locations(tree), path, "exec")
 
 
 class Finder(MetaPathFinder):
