@@ -135,9 +135,6 @@ class RobotsAwarePriorityQueue(Queue):
             return 0
         return max(0, self._requests.size)
 
-    def __contains__(self, slot: str) -> bool:
-        return self._requests.has_slot(slot)
-
     def push(self, request: Request) -> None:
         """Add ``request``.
 

@@ -161,9 +161,6 @@ class RequestHeaps:
     def lanes_of(self, origin: Origin) -> Sequence[Lane]:
         return [heap.lane for heap in self._by_origin.get(origin, ())]
 
-    def has_slot(self, slot: str) -> bool:
-        return any(lane.slot == slot for lane in self._heaps)
-
     def size_of(self, lane: Lane) -> int:
         heap = self._heaps.get(lane)
         return 0 if heap is None else len(heap.requests)

@@ -340,10 +340,6 @@ class RequestTable:
         query = "SELECT number, slot, origin FROM lanes WHERE origin = ?"
         return [_as_lane(row) for row in self._run(query, (str(origin),))]
 
-    def has_slot(self, slot: str) -> bool:
-        query = "SELECT EXISTS (SELECT 1 FROM lanes WHERE slot = ?)"
-        return bool(self._run(query, (slot,)).fetchone()[0])
-
     def size_of(self, lane: Lane) -> int:
         row = self._run("SELECT size FROM lanes WHERE number = ?", (lane.number,)).fetchone()
         return 0 if row is None else row[0]
