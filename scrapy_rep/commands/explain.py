@@ -30,7 +30,7 @@ from scrapy_rep.protocol.usage import LICENSE, Usage
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.uri import display_name
-from scrapy_rep.utils.text import printable, utc_time_text, without_credentials
+from scrapy_rep.utils.text import counted, printable, utc_time_text, without_credentials
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,12 @@ def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
 def _group_lines(explanation: Explanation) -> list[str]:
     if explanation.group is None:
         return ["none: there is no group for these tokens, and none for '*'"]
-    numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
+    agents = explanation.group.agents
+    numbers = ", ".join(str(agent.line) for agent in agents)
     is_anyone = explanation.token == ANYONE
     names = "'*'" if is_anyone else explanation.token
-    lines = [f"{names}, User-agent lines: {numbers}, rules: {len(explanation.group.rules)}"]
+    where = f"User-agent in line{'s' if len(agents) > 1 else ''} {numbers}"
+    lines = [f"{names}, {where}, {counted(len(explanation.group.rules), 'rule')}"]
     others = explanation.tokens
     if explanation.token in others:
         others = others[: others.index(explanation.token)]

@@ -45,6 +45,7 @@ _MAX_WAITING: Final = 5_000  # URLs that wait for their robots.txt at the same t
 _MAX_WARNINGS: Final = 10
 _HOUR: Final = 3_600
 _ALWAYS: Final = ("urls", "allowed", "disallowed", "unreachable")
+_REFUSED: Final = "use refused"
 
 
 def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
@@ -65,11 +66,11 @@ def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
 class _Slot:
     """The allowed pages of a download slot, and the longest delay between two of them."""
 
+    name: str = ""
     pages: int = 0
     total: float = 0.0
     delay: float = -1.0
     delay_from: str = ""
-    origin: Origin | None = None
 
 
 class _Plan:
@@ -117,10 +118,10 @@ class _Plan:
         if verdict is None or origin is None:
             return
         self._origins.add(origin)
-        self._counts["refused"] += decision.judgement is not None and decision.judgement.refused
+        self._counts[_REFUSED] += decision.judgement is not None and decision.judgement.refused
         if verdict.allowed:
             self._counts["allowed"] += 1
-            self._add_to_slot(slot_name(self._crawler, request), decision, origin)
+            self._add_to_slot(slot_name(self._crawler, request), decision)
         elif verdict.reason in {Reason.UNREACHABLE, Reason.ERROR}:
             self._counts["unreachable"] += 1
             cause = verdict.reason.value if verdict.outage is None else verdict.outage.cause
@@ -130,18 +131,18 @@ class _Plan:
         self.decided += 1
         self._progress.update(self.decided + self._counts["invalid"])
 
-    def _add_to_slot(self, name: str, decision: Decision, origin: Origin) -> None:
+    def _add_to_slot(self, name: str, decision: Decision) -> None:
         delay = configured_delay(self._crawler, name)
         is_own = name in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if is_own else "DOWNLOAD_DELAY"
         asked, asked_by = self._delays.before(decision)
         if asked > delay:
             delay, delay_from = asked, asked_by
-        slot = self._slots.setdefault(name, _Slot())
+        slot = self._slots.setdefault(name, _Slot(name))
         slot.pages += 1
         slot.total += delay
         if delay > slot.delay:
-            slot.delay, slot.delay_from, slot.origin = delay, delay_from, origin
+            slot.delay, slot.delay_from = delay, delay_from
 
     def _warn(self, text: str) -> None:
         self._counts["invalid"] += 1
@@ -170,13 +171,13 @@ class _Plan:
         self._progress.clear()
         seconds, slot = self._slowest()
         duration = f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else describe_duration(seconds)
-        pages = f"{counted(slot.pages, 'page')}, {slot.delay:g} s between two ({slot.delay_from})"
-        names = [*_ALWAYS, *(name for name in ("refused", "invalid") if self._counts[name])]
+        pages = f"{counted(slot.pages, 'page')}, up to {slot.delay:g} s apart ({slot.delay_from})"
+        names = [*_ALWAYS, *(name for name in (_REFUSED, "invalid") if self._counts[name])]
         lines = [
             f"as {describe_tokens(self._tokens)}",
             *(f"{name:12}{self._counts[name]:>10,}" for name in names),
             f"{'origins':12}{len(self._origins):>10,}",
-            f"at least    {duration:>10}{f'  {slot.origin}: {pages}' if seconds else ''}",
+            f"at least    {duration:>10}{f'  {slot.name}: {pages}' if seconds else ''}",
         ]
         if self._unreachable:
             sites = self._unreachable.most_common()

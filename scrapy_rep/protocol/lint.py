@@ -65,7 +65,7 @@ CODES: Final = {
     "no-name": "a User-agent line without a product token",
     "beyond-the-name": "the text after the product token is ignored",
     "without-group": "before any User-agent line it applies to no crawler",
-    "no-path": "a path begins with '/' or '*', not with a host: the rule never matches",
+    "no-path": "a path begins with '/' or '*': the rule never matches",
     "dollar-inside": "a '$' that isn't at the end is a plain character",
     "never-wins": "another rule of the group always takes precedence",
     "relative-url": "not a full URL",

@@ -35,7 +35,7 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
         "unreachable          1",
         "invalid              2",
         "origins              2",
-        f"at least          20 s  {site.url('')}: 11 pages, 2 s between two (robots.txt)",
+        "at least          20 s  127.0.0.1: 11 pages, up to 2 s apart (robots.txt)",
         "",
         "Unreachable",
         f"      1 page  {failing.url('')}  status 503",
@@ -67,7 +67,7 @@ def test_the_delay_is_that_of_the_crawl(web, robots_command, settings, seconds, 
     chosen = [part for each in settings for part in ("-s", each)]
     run = robots_command("plan", *chosen, site.url("/1"), site.url("/2"))
     (line,) = [line for line in run.lines if line.startswith("at least ")]
-    what = f"  {site.url('')}: 2 pages, {seconds:g} s between two ({source})" if source else ""
+    what = f"  127.0.0.1: 2 pages, up to {seconds:g} s apart ({source})" if source else ""
     assert line == f"at least    {describe_duration(seconds):>10}{what}"
 
 

@@ -138,7 +138,7 @@ def test_explain_tells_group_rules_and_fetch(web, robots_command):
     assert set(lines) >= {
         f"{site.url('/robots.txt')}: available (status 200)",
         f"redirected to {site.url('/r')}",
-        "'*', User-agent lines: 1, rules: 2",
+        "'*', User-agent in line 1, 2 rules",
         "no group: otherbot",
     }
     assert lines[-2:] == [

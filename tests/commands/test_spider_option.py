@@ -67,9 +67,9 @@ def test_plan_has_delay_and_purposes_of_the_spider(web, robots_command, spiders)
     urls = [site.url("/1"), site.url("/2"), missing.url("/")]
     run = robots_command("plan", "--spider", "attributes", *urls)
     assert run.lines[0] == "as otherbot"
-    assert "refused              2" in run.lines
+    assert "use refused          2" in run.lines
     assert (
-        f"at least           5 s  {site.url('')}: 2 pages, 5 s between two (robots.txt)"
+        "at least           5 s  127.0.0.1: 2 pages, up to 5 s apart (robots.txt)"
         in run.lines
     )
 
