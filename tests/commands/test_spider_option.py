@@ -68,10 +68,7 @@ def test_plan_has_delay_and_purposes_of_the_spider(web, robots_command, spiders)
     run = robots_command("plan", "--spider", "attributes", *urls)
     assert run.lines[0] == "as otherbot"
     assert "use refused          2" in run.lines
-    assert (
-        "at least           5 s  127.0.0.1: 2 pages, up to 5 s apart (robots.txt)"
-        in run.lines
-    )
+    assert "at least           5 s  127.0.0.1: 2 pages, up to 5 s apart (robots.txt)" in run.lines
 
 
 def test_a_spider_that_is_not_there_is_told(robots_command, spiders):
