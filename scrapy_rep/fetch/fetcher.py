@@ -57,7 +57,7 @@ from scrapy_rep.utils.download_settings import (
     default_download_timeout,
     retry_times,
 )
-from scrapy_rep.utils.download_slots import SLOT_KEY, slot_without_delay
+from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY, slot_without_delay
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
@@ -269,7 +269,7 @@ class Fetcher:
             "autothrottle_dont_adjust_delay": True,
             # A slot of its own, which has no delay. The slot of the host's pages is not used.
             SLOT_KEY: slot,
-            "throttling_scopes": slot,  # planned successor of download slots
+            SUCCESSOR_KEY: slot,
             # Later than the time limit of the fetcher, whose error has a clearer message.
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
             # No limit where the fetcher stops the download itself: a larger file is cut, while

@@ -32,6 +32,7 @@ from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.clock import Clock, Timer
+from scrapy_rep.utils.download_slots import downloads_of_slot, slot_name
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
@@ -101,9 +102,9 @@ class RobotsAwarePriorityQueue(Queue):
         clock: Clock | None = None,
     ) -> None:
         self._crawler = crawler
+        self._downloads = partial(downloads_of_slot, crawler)
         self._clock = clock or Clock()
         self._logger = LimitedLogger(__name__, crawler)
-        self._downloader = scrapy_internals.downloader_of(crawler)
         self._order, marshals = _QUEUE_CLASSES[downstream_queue_cls]
         self._start_order = _QUEUE_CLASSES[start_queue_cls][0] if start_queue_cls else 0
         self._requests: RequestHeaps | RequestTable = RequestHeaps()
@@ -147,7 +148,7 @@ class RobotsAwarePriorityQueue(Queue):
             )
             raise ValueError("the scheduler is closed")
         # A spider may set a download slot of any type, but the names of slots are sorted.
-        slot, origin = str(self._downloader.get_slot_key(request)), self._origin(request)
+        slot, origin = str(slot_name(self._crawler, request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         rank = -request.priority, start, self._start_order if start else self._order
         self._requests.push(slot, origin, rank, request)
@@ -199,10 +200,6 @@ class RobotsAwarePriorityQueue(Queue):
                 return lane
             self._busy[lane.slot] = downloads
         return self._requests.busy_lane(sorted(self._busy, key=self._place_of_busy))
-
-    def _downloads(self, slot: str) -> int:
-        found = self._downloader.slots.get(slot)
-        return 0 if found is None else len(found.active)
 
     def _place_of_busy(self, slot: str) -> tuple[int, bool, str]:
         return self._busy[slot], slot <= self._last, slot

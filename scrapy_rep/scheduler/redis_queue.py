@@ -36,6 +36,7 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.download_slots import slot_name
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import counted
 
@@ -93,7 +94,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
-        lane = Lane(str(self._downloader.get_slot_key(request)), self._origin(request))
+        lane = Lane(str(slot_name(self._crawler, request)), self._origin(request))
         self._heaps.push(*lane[:2], (-request.priority, False, 1), request)
         if since:
             began = since - self._clock.time() + self._clock.monotonic()

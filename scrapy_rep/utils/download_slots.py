@@ -21,7 +21,9 @@ NEEDED: Final = {
 """Private attributes of Scrapy's downloader that this module needs, and why."""
 SLOT_KEY: Final = "download_slot"
 """Key of ``Request.meta`` with the name of the download slot."""
-_NEEDED_OF_SLOT: Final = ("active", "close", "concurrency", "delay")
+SUCCESSOR_KEY: Final = "throttling_scopes"
+"""The same in the throttler that is to replace download slots in Scrapy."""
+_NEEDED_OF_SLOT: Final = ("active", "close", "delay")
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:
@@ -68,10 +70,16 @@ def delay_of_slot(crawler: Crawler, name: str) -> float:
     return float(getattr(downloader, "_delay", delay))
 
 
+def downloads_of_slot(crawler: Crawler, name: str) -> int:
+    """Return how many requests are in the download slot. No attribute may be missing."""
+    slot = downloader_of(crawler).slots.get(name)
+    return 0 if slot is None else len(slot.active)
+
+
 def concurrency_of_slot(crawler: Crawler, name: str) -> float:
     """Return how many requests of the download slot may be sent at the same time."""
     slots = {} if describe_missing_attribute(crawler) else downloader_of(crawler).slots
-    return slots[name].concurrency if name in slots else math.inf
+    return getattr(slots.get(name), "concurrency", math.inf)
 
 
 @contextmanager

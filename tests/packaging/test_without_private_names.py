@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import scrapy_rep
 from tests.crawling.web import robots
 from tests.waiting import PATIENCE
 
@@ -34,7 +35,7 @@ NAMES = [
     ("delay", [_DOWNLOADER], True),
     # What our queue can do without.
     (
-        "_start,total_concurrency,per_slot_settings,_delay,handlers,_handlers,monotonic,DownloaderInterface",
+        "_start,total_concurrency,concurrency,per_slot_settings,_delay,handlers,_handlers,monotonic,DownloaderInterface",
         [_DOWNLOADER, f"{_DOWNLOADER}.handlers", _ENGINE, _QUEUES],
         False,
     ),
@@ -42,6 +43,8 @@ NAMES = [
 """The names, the modules of Scrapy that use them, and whether our queue can't do without."""
 WIRE = {"downloader", NAMES[-1][0]}
 """Without these, the last middleware checks delays and pauses."""
+_OF_SLOTS = re.compile(r"get_slot_key|\"download_slot\"|throttling_scopes|\bSlot\(|\w\.slots\b")
+"""What Scrapy's throttler is to replace."""
 _WARNING = re.compile(r"^WARNING scrapy_rep\S* (.*)", re.MULTILINE)
 
 
@@ -73,3 +76,9 @@ def test_a_crawl_without_a_name_obeys_and_ends(web, name, modules, is_needed):
     for warning in of_queue:
         assert re.search(rf"\b{name}\b", warning)
         assert "Scrapy's own priority queue is used" in warning
+
+
+def test_one_module_knows_download_slots():
+    package = Path(scrapy_rep.__file__).parent
+    found = [path for path in package.rglob("*.py") if _OF_SLOTS.search(path.read_text())]
+    assert [path.name for path in found] == ["download_slots.py"]
