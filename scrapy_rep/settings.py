@@ -111,6 +111,24 @@ _fetches: Final = _count._replace(
 )
 
 
+_GONE: Final = {
+    "REP_CRAWL_DELAY_MIN": "DOWNLOAD_DELAY is a delay for all sites",
+    "REP_INTERACTIVE": "scrapy shell, fetch, view, parse and check need no setting",
+    "REP_MAX_SIZE": "the first 500 KiB of each robots.txt are read",
+    "REP_SOFT_404": "a server error whose page says 'not found' counts as a 404",
+    "REP_STORE_MAX_AGE": "REP_STORE takes it, as in sqlite:///robots.sqlite?max_age=SECONDS",
+    "REP_STORE_MAX_BYTES": "REP_STORE takes it, as in sqlite:///robots.sqlite?max_bytes=BYTES",
+    "REP_STORE_PREFIX": "REP_STORE takes it, as in redis://HOST?prefix=PREFIX",
+    "REP_STORE_TIMEOUT": "REP_STORE takes it, as in sqlite:///robots.sqlite?timeout=SECONDS",
+    "REP_SUBRESOURCES_UNKNOWN": "a browser's requests are aborted until robots.txt is known",
+    "REP_UNREACHABLE_ACTION": "REP_DEFER_TIMEOUT = 0 drops requests at once",
+    "REP_USAGE_SOURCES": "all usage preferences are read that the docs list",
+    "REP_USAGE_UNKNOWN": 'pages about which a site says nothing have "unknown" in '
+    'meta["robotstxt"]["usage"]["results"]',
+}
+"""Settings that existed before, and what takes their place."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The values of all settings of scrapy-rep, which are valid.
@@ -165,6 +183,9 @@ class Options:
         If a minimum is above a maximum, and only one of them is set, the default of the other gives
         way: it is replaced by the value that is set.
         """
+        for name, instead in _GONE.items():
+            if settings.get(name) is not None:
+                raise SettingsError(f"{name} is not a setting any more: {instead}")
         values: dict[str, Any] = {}
         given = set()
         for option in fields(cls):

@@ -18,7 +18,7 @@ from scrapy_rep import (
     RobotsTxtResponseMiddleware,
     SettingsError,
 )
-from scrapy_rep.settings import Options, unknown_settings
+from scrapy_rep.settings import _GONE, Options, unknown_settings
 from scrapy_rep.stores.uri import make_store
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
@@ -143,6 +143,15 @@ def test_a_setting_that_is_unknown_is_told_with_what_may_be_meant(name, meant):
     settings = Settings({name: 5, "REP_TIMEOUT": 5, "ROBOTSTXT_PARSER": "a", "REPORT": 5})
     told = f"{name} is not a setting of this version of scrapy-rep{meant}"
     assert unknown_settings(settings) == [told]
+
+
+@pytest.mark.parametrize("name", _GONE)
+def test_a_setting_that_is_gone_is_told_with_what_takes_its_place(name):
+    with pytest.raises(SettingsError) as caught:
+        Addon().update_settings(Settings({name: False}))
+    assert str(caught.value) == f"{name} is not a setting any more: {_GONE[name]}"
+    named = set(re.findall(r"\b(?:REP|ROBOTSTXT)_[A-Z_]+", _GONE[name]))
+    assert named <= Options().as_dict().keys()
 
 
 PAIRS = [("REP_CACHE_TTL_MIN", "REP_CACHE_TTL_MAX"), ("REP_RETRY_DELAY", "REP_RETRY_DELAY_MAX")]
