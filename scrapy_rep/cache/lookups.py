@@ -236,18 +236,21 @@ class Lookups(Generic[T]):
                 break
             self._counting.popleft()
             if counts:
-                lookup.is_slow = True
-                self._slow += 1
                 # Alone it fetches without a lease, but by now another worker may have come.
                 if lookup.task is not None and lookup.holder is None:
                     self.store.put(self._claim_of(lookup))
                 self._stop_counting(lookup)
+                lookup.is_slow = True
+                self._slow += 1
         self._has_timer = bool(self._counting)
         if self._has_timer:
             left = self._counting[0][0] - now
             self.clock.call_later(left if left > 0 else _SLOW, self._find_slow)
 
     def _stop_counting(self, lookup: Lookup[T]) -> None:
+        if lookup.is_slow:
+            lookup.is_slow = False
+            self._slow -= 1
         if not lookup.counts:
             return
         lookup.counts = False
@@ -289,14 +292,16 @@ class Lookups(Generic[T]):
             self._tasks.start(self._claim_all(to_claim))
 
     def _end_if_fresh(self, lookup: Lookup[T], known: Known) -> bool:
-        """End ``lookup`` if there is a fresh record; return whether it has ended."""
+        """End ``lookup`` if there is a fresh record, and announce one of the store."""
         record = self._last(lookup.origin, lookup.key, known)
         if not self.is_fresh(record):
             return False
-        if self._unstored.get(lookup.origin) is record:
-            self._end(lookup, record)
-        else:
-            self._end_with_stored(lookup, record)
+        if self._unstored.get(lookup.origin) is not record:
+            self.count(stats.STORE_FOUND)
+            self._unstored.discard(record.origin)
+            self._log.log_stored(record, self.clock.time())
+            self.send_record(record, record, lookup.page)
+        self._end(lookup, record)
         return True
 
     async def _claim_all(self, lookups: list[Lookup[T]]) -> None:
@@ -337,7 +342,6 @@ class Lookups(Generic[T]):
             )
         pause = min(_POLL_MAX, _POLL * _POLL_GROWTH**lookup.polls)
         lookup.polls += 1
-        self._stop_being_slow(lookup)
         self._stop_counting(lookup)
         self.clock.call_later(pause, self._begin_again, lookup)
 
@@ -425,19 +429,6 @@ class Lookups(Generic[T]):
 
     # How a lookup ends.
 
-    def _end_with_stored(self, lookup: Lookup[T], record: Record) -> None:
-        """Count, log and announce a record from the store; forget the unstored one."""
-        self.count(stats.STORE_FOUND)
-        self._unstored.discard(record.origin)
-        self._log.log_stored(record, self.clock.time())
-        self.send_record(record, record, lookup.page)
-        self._end(lookup, record)
-
-    def _stop_being_slow(self, lookup: Lookup[T]) -> None:
-        if lookup.is_slow:
-            lookup.is_slow = False
-            self._slow -= 1
-
     def _end(self, lookup: Lookup[T], end: Record | Exception) -> None:
         """Pass what is made of a record or an error to all that wait; log their errors."""
         if lookup.is_over:
@@ -455,7 +446,6 @@ class Lookups(Generic[T]):
                 done(result, failure)
             except Exception:  # noqa: PERF203 - the others are to get it
                 self._logger.exception("Error after the lookup of %s", lookup.origin)
-        self._stop_being_slow(lookup)
         self._stop_counting(lookup)
 
 

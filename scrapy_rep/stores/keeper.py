@@ -20,6 +20,7 @@ from scrapy_rep.stores.base import (
     WORKER,
     Change,
     Claim,
+    Found,
     Lease,
     Put,
     Release,
@@ -148,7 +149,7 @@ class Keeper:
     def peek(self, keys: Sequence[str]) -> Known | None:
         """Return what is known of ``keys``; None if that takes a thread, and so ``read``."""
         if self._reading.is_open:
-            return self._known(keys, {}, has_others=False, is_complete=False)
+            return self._known(keys, None)
         now = self._clock()
         if now < self._slow_until:
             return None
@@ -159,7 +160,7 @@ class Keeper:
         self._succeed(self._reading)
         if self._clock() - now > _SLOW:
             self._slow_until = now + _SLOW_FOR
-        return self._known(keys, found.records, has_others=not was_sure or found.workers > 1)
+        return self._known(keys, found, was_sure=was_sure)
 
     async def read(self, keys: Sequence[str]) -> Known:
         """Return what is known of ``keys``, after a read of the store."""
@@ -168,9 +169,21 @@ class Keeper:
             return known
         was_sure = self._is_sure()
         found = await self._call(self._reader, self._reading, lambda: self._store.read(keys))
-        if found is None:
-            return self._known(keys, {}, has_others=False, is_complete=False)
-        return self._known(keys, found.records, has_others=not was_sure or found.workers > 1)
+        return self._known(keys, found, was_sure=was_sure)
+
+    def _known(self, keys: Sequence[str], found: Found | None, *, was_sure: bool = True) -> Known:
+        """Return what the store has, if it could be read, with what is not written yet."""
+        is_complete = found is not None
+        records, workers = found or Found({})
+        if len(self._unwritten):
+            records = dict(records)
+            for key in keys:
+                put = self._unwritten.get(key)
+                if put is not None:
+                    body = records[key].body if put.body is None and key in records else put.body
+                    records[key] = Stored(put.state, body or b"")
+        has_others = self.users > 1 or (is_complete and (not was_sure or workers > 1))
+        return Known(records, has_others, is_complete)
 
     def put(self, *changes: Change) -> None:
         """Make changes in the background, before those that are asked for later.
@@ -213,9 +226,6 @@ class Keeper:
     ) -> Lease | None:
         """Claim a lease; return the lease afterwards, which another holder may have."""
         return (await self.change(Claim(key, holder, seconds, force)))[0]
-
-    async def release(self, key: str, holder: str) -> None:
-        await self.change(Release(key, holder))
 
     async def pauses_left(self) -> Mapping[str, float]:
         """Return what the store has, and what is in memory; of each key the longer lease."""
@@ -260,25 +270,6 @@ class Keeper:
         await self._reader.stop()
         await self._writer.call(self._store.close)
         await self._writer.stop()
-
-    def _known(
-        self,
-        keys: Sequence[str],
-        records: Mapping[str, Stored],
-        *,
-        has_others: bool,
-        is_complete: bool = True,
-    ) -> Known:
-        """Return ``records`` of the store, with what is not written yet."""
-        if len(self._unwritten):
-            own = {key: put for key in keys if (put := self._unwritten.get(key)) is not None}
-            records = dict(records)
-            for key, put in own.items():
-                body = put.body
-                if body is None:
-                    body = records[key].body if key in records else b""
-                records[key] = Stored(put.state, body)
-        return Known(records, has_others or self.users > 1, is_complete)
 
     def _is_sure(self) -> bool:
         """Return whether all workers know of this one, and it of them; say that it is here."""

@@ -20,8 +20,6 @@ from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, int
 _IN_MEMORY: Final = ":memory:"
 _MAX_PREFIX: Final = 200
 _is_database: Final = re.compile(r"/?[0-9]*").fullmatch
-_is_host_and_port: Final = re.compile(r"[\w.-]+:[0-9]+(?:/[0-9]*)?").fullmatch
-_is_file: Final = re.compile(r"(?:.*/)?[\w -]+\.\w+").fullmatch
 
 
 def _read_prefix(value: str) -> str:
@@ -207,19 +205,10 @@ def _is_valid(uri: str) -> bool:
 
 def _meant_by(uri: str, name: str | None) -> str:
     """Return the URI that may be meant by one that is not valid, of the scheme ``name``."""
-    _, colon, rest = uri.partition(":")
-    if name == "sqlite":
-        return _meant_file(rest)
-    if name is not None:
-        return f"{name}:{'///' if name == 'unix' else '//'}{rest.lstrip('/')}"
-    if _is_host_and_port(uri):
-        return f"redis://{uri}"
-    return f"sqlite:///{uri}" if not colon and _is_file(uri) else ""
-
-
-def _meant_file(rest: str) -> str:
-    """Return the URI that may be meant by ``sqlite:`` with ``rest``, which is not valid."""
+    rest = uri.partition(":")[2]
     path = rest.lstrip("/")
+    if name != "sqlite":
+        return "" if name is None else f"{name}:{'///' if name == 'unix' else '//'}{path}"
     if path.partition("?")[0] == _IN_MEMORY:
         return "memory://"
     if path.startswith("~"):
