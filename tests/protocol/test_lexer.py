@@ -9,35 +9,6 @@ def read(body):
     return [(line.number, line.kind.value, line.value) for line in lex(body)]
 
 
-@pytest.mark.google
-@pytest.mark.parametrize(
-    ("body", "lines"),
-    [
-        (b"", 0),
-        (b"x", 1),
-        (b"\r\n", 1),
-        (b"\n\r", 2),
-        (b"\r\n\r\n", 2),
-        (b"\n\n\nx", 4),
-    ],
-)
-def test_number_of_lines(body, lines):
-    assert [line.number for line in lex(body)] == list(range(1, lines + 1))
-
-
-@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x1d", "\x85", "\u2028", "\u2029"])
-def test_nothing_else_ends_a_line(separator):
-    assert len(read(f"allow: /a{separator}disallow: /b".encode())) == 1
-
-
-@pytest.mark.google
-@pytest.mark.parametrize(
-    "start", [b"\xbb\xbf", b"\xef\xbf", b"\xff\xfe", b" \xef\xbb\xbf", b"\xef\xbb\xbf" * 2]
-)
-def test_no_byte_order_mark(start):
-    assert next(iter(lex(start + b"user-agent: a"))).kind is LineKind.OTHER
-
-
 ODD = {"misspelt": Oddity.MISSPELT, "no colon": Oddity.NO_COLON, "": Oddity.NONE}
 
 

@@ -85,29 +85,11 @@ def test_a_rule_that_matches_as_written_has_its_length_and_may_allow():
 
 
 @pytest.mark.google
-def test_an_index_file_without_a_slash_allows_nothing():
-    rules = "disallow: /\nallow: index.html\nallow: /a/index.html"
-    assert not verdict(rules, "/").allowed
-    assert verdict(rules, "/a/").allowed
-
-
-@pytest.mark.google
 def test_index_files_do_not_widen_a_disallow_and_can_be_switched_off():
     body = b"user-agent: *\ndisallow: /a/index.html\ndisallow: /b\nallow: /b/index.html"
     assert asking.verdict(body, "http://h/a/", "a").allowed
     assert asking.verdict(body, "http://h/b/", "a").allowed
     assert not asking.verdict(body, "http://h/b/", "a", index_files=False).allowed
-
-
-@pytest.mark.spec("M-4")
-def test_longest_of_many():
-    rules = (
-        "disallow: /a\nallow: /a/b\ndisallow: /a/b/c\ndisallow: /a/b/d*****\nallow: /a/b/dxy\n"
-        "allow: /a/b/e$\ndisallow: /a/b/e***\ndisallow: /a/*x\nallow: /q"
-    )
-    expected = {"/a": 2, "/a/b": 3, "/a/b/c": 4, "/a/b/cc": 4, "/a/b/bb": 3, "/a/b/dxyz": 5}
-    expected |= {"/a/b/e": 8, "/a/z": 2, "/a/bx": 9, "/qq": 10, "/b": None, "/": None, "/a/b/d": 5}
-    assert {path: verdict(rules, path).line for path in expected} == expected | {"/a/bx": 9}
 
 
 def test_verdict_names_rule_and_line():
@@ -136,3 +118,16 @@ def test_rules_know_their_size():
     assert {rules.verdict_for(target_of("http://h/5x")).line for _ in range(asking.TIMES)} == {12}
     assert size / 3 < rules.nbytes < size
     assert origin_of("http://h/").robotstxt_url == "http://h/robots.txt"
+
+
+def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
+    assert verdict("disallow: a*b\ndisallow: $*b", "/ab").reason is Reason.NO_RULE
+    assert verdict("disallow: /a\ndisallow: a*b", "/ab").line == 2
+
+
+@pytest.mark.parametrize("again", ["", "\ndisallow: /q\ndisallow: /q"])
+@pytest.mark.parametrize(
+    "lines", ["disallow: /xa**\ndisallow: /xa*$", "disallow: /*xa\ndisallow: /*a$"]
+)
+def test_of_equally_long_patterns_the_first_line_is_named(lines, again):
+    assert verdict(lines + again, "/xa").line == 2
