@@ -39,7 +39,7 @@ def row(cell, found, said):
     ended = f"{found['ended']}/{found['yielded']}"
     more = [f"{name} {text(found[name])}" for name in MORE if found.get(name)]
     return (
-        f"{cell.name:18} {cell.items:8} {' '.join(f'{each:>7}' for each in figure)} {ended:>9}"
+        f"{cell.name:18} {' '.join(f'{each:>7}' for each in figure)} {ended:>9}"
         f"  {said}{' (' * bool(more)}{', '.join(more)}{')' * bool(more)}"
     )
 
@@ -66,10 +66,10 @@ def main():
     ]
     if options.list:
         for cell in cells:
-            print(f"{cell.name:18} {cell.items:8} {cell.shows}")
+            print(f"{cell.name:18} {cell.shows}")
         return 0
     head = " ".join(f"{name:>7}" for name in COLUMNS)
-    print(f"{'cell':18} {'items':8} {head} {'ended':>9}", flush=True)
+    print(f"{'cell':18} {head} {'ended':>9}", flush=True)
     rows, is_bad = [], False
     for cell in cells:
         found, lines = run(cell)
@@ -78,8 +78,8 @@ def main():
         print(row(cell, found, said), flush=True)
         if options.log:
             print(*lines, *found["told"], sep="\n", flush=True)
-        told = {"cell": cell.name, "items": cell.items, "shows": cell.shows}
-        rows.append({**told, **found, "verdict": said, "lines": lines})
+        told = {"cell": cell.name, "shows": cell.shows, **found}
+        rows.append({**told, "verdict": said, "lines": lines})
         if options.json:
             results.write(options.json, "tests.wire", rows)
     return is_bad

@@ -60,8 +60,6 @@ class Cell:
     """A row of the table."""
 
     name: str
-    items: str
-    """The items of the promise that it shows."""
     shows: str
     workers: tuple[Worker, ...] = ()
     stories: dict = field(default_factory=lambda: STORIES)
@@ -122,7 +120,7 @@ def middleware(kind, order, hosts, of=(1, [0])):
     return {"WIRE_PARTS": [{"kind": kind, "order": order, "hosts": hosts, "of": of}]}
 
 
-BASE = Cell("plain", "1 2", "our queue, nobody between", (Worker(base()),))
+BASE = Cell("plain", "our queue, nobody between", (Worker(base()),))
 DELAYED = SITES[:20]
 """Those with a delay in some cells: more hosts have more gaps."""
 LEADS = {"to paced": ADDRESSES["paced"], "to refusing": ADDRESSES["refusing"]}
@@ -135,11 +133,9 @@ SCRAPYS = {
 }
 
 
-def way(name, items, shows, given=None, **more):
+def way(name, shows, given=None, **more):
     """Return the cell with the base, and what is named in place of it."""
-    return replace(
-        BASE, name=name, items=items, shows=shows, workers=(Worker(given or base()),), **more
-    )
+    return replace(BASE, name=name, shows=shows, workers=(Worker(given or base()),), **more)
 
 
 def rewriting():
@@ -151,7 +147,7 @@ def rewriting():
         ("mutated-last", "mutates", LAST, "the same, next to the downloader"),
     ):
         settings = middleware(part, order, LEADS)
-        yield way(f"a-{name}", "1a 2a", shows, through(base()), settings=settings)
+        yield way(f"a-{name}", shows, through(base()), settings=settings)
 
 
 def agents():
@@ -161,13 +157,13 @@ def agents():
     for name, order in (("before", BEFORE), ("after", AFTER), ("last", LAST)):
         settings = middleware("agent", order, dict.fromkeys([*BOTH, *more], "slowbot/1.0"))
         shows = f"User-Agent of a group with a delay, set at {order}"
-        yield way(f"b-{name}", "1b 2b", shows, given, stories=stories, settings=settings)
+        yield way(f"b-{name}", shows, given, stories=stories, settings=settings)
 
 
 def keeping():
     for name, order in (("before", BEFORE), ("after", AFTER), ("last", LAST)):
         settings = middleware("keeps", order, dict.fromkeys(BOTH, 3.0))
-        yield way(f"c-{name}", "1c 2c", f"kept for 0 to 3 s at {order}", settings=settings)
+        yield way(f"c-{name}", f"kept for 0 to 3 s at {order}", settings=settings)
 
 
 def redirected():
@@ -175,14 +171,14 @@ def redirected():
     stories = {**STORIES, **leads}
     settings = {"DOWNLOAD_SLOTS": SLOTS}
     shows = "redirected from a host with an entry in DOWNLOAD_SLOTS"
-    yield way("d-redirect", "1d 2d", shows, through(base()), stories=stories, settings=settings)
+    yield way("d-redirect", shows, through(base()), stories=stories, settings=settings)
     copies = [
         {**each, "host": each["host"].removeprefix("to "), "after": each["host"]}
         if each["host"].startswith("to ")
         else each
         for each in through(base())
     ]
-    yield way("d-meta", "1d 2d", "callbacks copy response.meta", copies, settings=settings)
+    yield way("d-meta", "callbacks copy response.meta", copies, settings=settings)
 
 
 def stalling():
@@ -201,7 +197,7 @@ def stalling():
     ):
         shows = f"the event loop stops for 0.1 to 0.5 s {where}; 300 sites at the start"
         more = {"stories": stories, "settings": settings, "grace": 0.6}
-        yield way(f"e-{name}", "1e 2e", shows, given, **more)
+        yield way(f"e-{name}", shows, given, **more)
 
 
 def fleets():
@@ -211,41 +207,40 @@ def fleets():
     for store in ("sqlite", "redis"):
         shows = f"four workers with {store}, two processes spin"
         more = {"stories": stories, "store": store, "busy": 2, "grace": 1.3}
-        yield Cell(f"f-{store}", "1f 2f", shows, (Worker(worker),) * 4, **more)
+        yield Cell(f"f-{store}", shows, (Worker(worker),) * 4, **more)
 
 
 def other_ways():
-    yield way("g-direct", "1g 2g", "engine.download_async", base(way="direct"))
-    yield way("g-media", "1g 2g", "FilesPipeline", base(way="media"), settings=FILES)
+    yield way("g-direct", "engine.download_async", base(way="direct"))
+    yield way("g-media", "FilesPipeline", base(way="media"), settings=FILES)
     for name, queue in SCRAPYS.items():
         settings = {"SCHEDULER_PRIORITY_QUEUE": queue}
-        yield way(f"g-{name}", "1g 2g", queue.rpartition(".")[2], settings=settings)
+        yield way(f"g-{name}", queue.rpartition(".")[2], settings=settings)
 
 
 def throttling():
     at_once = base(refusing=16, later=4, control=16)
     throttle = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.2}
-    yield way("h-autothrottle", "1h 2h", "AutoThrottle", at_once, settings=throttle)
+    yield way("h-autothrottle", "AutoThrottle", at_once, settings=throttle)
     for delay in (0.25, 0.5, 1):
         settings = {**FREE, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
-        items = "1h 2h" if delay == 0.25 else "1h 2i"
         shows = f"DOWNLOAD_DELAY {delay}, CONCURRENT_REQUESTS_PER_DOMAIN 8"
-        yield way(f"h-delay-{delay}", items, shows, at_once, settings=settings, at_most=45.0)
+        yield way(f"h-delay-{delay}", shows, at_once, settings=settings, at_most=45.0)
     for name, queue in SCRAPYS.items():
         settings = {**FREE, "DOWNLOAD_DELAY": 0.5, "SCHEDULER_PRIORITY_QUEUE": queue}
         shows = f"DOWNLOAD_DELAY 0.5, {queue.rpartition('.')[2]}"
-        yield way(f"h-{name}", "1h 2i", shows, at_once, settings=settings, at_most=45.0)
+        yield way(f"h-{name}", shows, at_once, settings=settings, at_most=45.0)
 
 
 def plain():
     yield BASE
     stories = refusing(refuses=(3, 503, PAUSE))
-    yield way("plain-503", "1 2", "the same with 503", stories=stories)
+    yield way("plain-503", "the same with 503", stories=stories)
     stories = refusing(**STORIES["paced"])
-    yield way("plain-both", "1 2", "the host that refuses has a delay, too", stories=stories)
+    yield way("plain-both", "the host that refuses has a delay, too", stories=stories)
     stories = {**STORIES, "paced": {**STORIES["paced"], "loses": 3}}
     shows = "Twisted sends again what a lost keep-alive connection had (excepted)"
-    yield way("plain-lost", "1h 2h", shows, stories=stories, excepted=("gap",))
+    yield way("plain-lost", shows, stories=stories, excepted=("gap",))
 
 
 def second_workers():
@@ -263,7 +258,7 @@ def second_workers():
         ):
             what = f"a second worker with {store} {shows}"
             workers = first, second
-            yield Cell(f"j-{name}-{store}", "2j", what, workers, stories=stories, store=store)
+            yield Cell(f"j-{name}-{store}", what, workers, stories=stories, store=store)
 
 
 def resumed():
@@ -271,7 +266,7 @@ def resumed():
     given = [*requests("control", 12), *requests("refusing", 30)]
     workers = Worker(given, closes_after_refusal=True), Worker([], begins="ended")
     shows = "closed after the refusal, and resumed with its JOBDIR"
-    resumed = Cell("k-resumed", "2k", shows, workers, stories=stories, store="sqlite", jobdir=True)
+    resumed = Cell("k-resumed", shows, workers, stories=stories, store="sqlite", jobdir=True)
     yield resumed
     settings = {**FREE, "DOWNLOAD_DELAY": 0.5}
     yield replace(resumed, name="k-delay", shows=f"{shows}; DOWNLOAD_DELAY 0.5", settings=settings)
@@ -285,10 +280,10 @@ def hanging():
         *requests("refusing", 4),
         *requests("refusing", 6, at=0.5, every=0.2),
     ]
-    yield way("hangs", "2", "hangs after a 429", given, stories=stories, settings=settings)
+    yield way("hangs", "hangs after a 429", given, stories=stories, settings=settings)
     settings = {**settings, "SCHEDULER_PRIORITY_QUEUE": SCRAPYS["scrapys"]}
     shows = "the same with ScrapyPriorityQueue"
-    yield way("hangs-scrapys", "2", shows, given, stories=stories, settings=settings)
+    yield way("hangs-scrapys", shows, given, stories=stories, settings=settings)
 
 
 def expiring():
@@ -301,10 +296,10 @@ def expiring():
     ]
     settings = {**FREE, "DOWNLOAD_DELAY": 1, "REP_CACHE_TTL_MIN": 0, "DOWNLOAD_DELAY_JITTER": 0}
     shows = "robots.txt expires and changes while requests wait in a slot"
-    yield way("expires", "3", shows, given, stories=stories, settings=settings)
+    yield way("expires", shows, given, stories=stories, settings=settings)
     settings = {**settings, "SCHEDULER_PRIORITY_QUEUE": SCRAPYS["scrapys"]}
     shows += ", ScrapyPriorityQueue"
-    yield way("expires-scrapys", "3", shows, given, stories=stories, settings=settings)
+    yield way("expires-scrapys", shows, given, stories=stories, settings=settings)
 
 
 def pausing():
@@ -325,7 +320,6 @@ def pausing():
             given += [*requests(host, 4), *(each for site in healthy for each in requests(site, 1))]
         yield Cell(
             name,
-            "4" if not loses else "control",
             f"20 hosts and one in a pause of 300 s, DOWNLOAD_DELAY 0.5{shows}",
             (Worker(given, awaits=tuple(healthy)),),
             stories=stories,
@@ -337,10 +331,10 @@ def pausing():
 
 def controls():
     off = {"ADDONS": {}, "ROBOTSTXT_OBEY": False}
-    yield way("control-off", "control", "robots.txt off", settings=off, loses=("gap", "pause"))
+    yield way("control-off", "robots.txt off", settings=off, loses=("gap", "pause"))
     settings = middleware("sends_behind", LAST, BOTH)
     shows = "a middleware sends requests by itself"
-    yield way("control-behind", "control", shows, settings=settings, loses=("gap", "pause"))
+    yield way("control-behind", shows, settings=settings, loses=("gap", "pause"))
     (forgets, drops) = (
         middleware(kind, order, {"paced": 1}, of)["WIRE_PARTS"]
         for kind, order, of in (("forgets", AFTER, (10, [3])), ("drops", AFTER + 1, (1, [0])))
@@ -348,7 +342,7 @@ def controls():
     settings = {"WIRE_PARTS": forgets + drops}
     shows = "a middleware forgets requests"
     more = {"loses": ("gap", "ends"), "at_most": 8.0}
-    yield way("control-lost", "control", shows, settings=settings, **more)
+    yield way("control-lost", shows, settings=settings, **more)
     (expires, _) = expiring()
     (worker,) = expires.workers
     given = [
@@ -357,7 +351,7 @@ def controls():
     ]
     shows = "some requests don't obey a robots.txt that changes"
     more = {"workers": (Worker(given),), "loses": ("disallowed", "stale")}
-    yield replace(expires, name="control-exempt", items="control", shows=shows, **more)
+    yield replace(expires, name="control-exempt", shows=shows, **more)
 
 
 PARTS_OF_TABLE = (
