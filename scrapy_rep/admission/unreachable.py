@@ -201,7 +201,7 @@ def describe_outages(
     origins = counted(len(outages), "unreachable origin")
     return (
         f"Waiting for {origins}: {', '.join(named)}. Nothing else is left to do, so the crawl "
-        f"ends within {left:.0f} s"
+        f"ends within {left:.0f} s: what can't be tried again until then is dropped"
     )
 
 

@@ -124,7 +124,10 @@ async def test_with_nothing_else_to_do_a_crawl_ends_within_30_seconds(web, clock
     assert dropped == [0, 0]
     assert result.dropped == dict.fromkeys(urls[:2], "unreachable")
     assert result.stats["robotstxt/deferred_dropped"] == 2
-    assert lines.heard[0].endswith(". Nothing else is left to do, so the crawl ends within 30 s")
+    assert lines.heard[0].endswith(
+        ". Nothing else is left to do, so the crawl ends within 30 s: "
+        "what can't be tried again until then is dropped"
+    )
 
 
 @pytest.mark.parametrize(

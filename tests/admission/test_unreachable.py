@@ -133,7 +133,7 @@ def test_a_crawl_of_which_all_waits_is_not_closed_and_says_so_once(caplog):
     assert [text for text in caplog.messages if text.startswith("Waiting for")] == [
         f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
         f"8 s), {A} (status 503, next try in 19 s). Nothing else is left to do, so the crawl ends "
-        "within 30 s"
+        "within 30 s: what can't be tried again until then is dropped"
     ]
 
 
@@ -150,7 +150,8 @@ def test_the_line_names_three_origins_and_counts_the_others():
     outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
     line = describe_outages(outages, 1.0, 7.0)
     named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
-    end = "Nothing else is left to do, so the crawl ends within 7 s"
+    end = "Nothing else is left to do, so the crawl ends within 7 s: "
+    end += "what can't be tried again until then is dropped"
     assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
     # One that the memory holds no more.
     line = describe_outages([(origins[0], None)], 1.0, 7.0)
