@@ -130,10 +130,8 @@ class Keeper:
         """When the next warning may be logged; None if the store could be used since the last."""
         self._slow_until = 0.0
         self._unwritten: BoundedCache[str, Put] = BoundedCache(max_bytes=_MAX_UNWRITTEN)
-        self._behind: list[Change] = []
-        """Changes of leases that are made with the next write."""
-        self._asked: list[tuple[Sequence[Change], Promise[list[Lease | None]]]] = []
-        """Changes that a coroutine waits for."""
+        self._changes: list[tuple[Sequence[Change], Promise[list[Lease | None]] | None]] = []
+        """Changes that are made with the next write, each with what awaits it, if anything does."""
         self._is_writing = False
         self._timer: Timer | None = None
         self._spare = MemoryStore(max_bytes=0, clock=self._clock)
@@ -195,14 +193,14 @@ class Keeper:
             return
         for change in changes:
             if not isinstance(change, Put):
-                self._behind.append(change)
+                self._changes.append(([change], None))
                 continue
             waiting = self._unwritten.get(change.key)
             if change.body is None and waiting is not None:
                 change = change._replace(body=waiting.body)  # noqa: PLW2901
             nbytes = len(change.key) + len(change.state) + len(change.body or b"")
             self._unwritten.put(change.key, change, nbytes)
-        if self._behind:
+        if self._changes:
             self._start_writing()
         else:
             self._write_later()
@@ -217,7 +215,7 @@ class Keeper:
         if not self._store.is_shared:
             return self._store.write(changes)
         done: Promise[list[Lease | None]] = Promise()
-        self._asked.append((changes, done))
+        self._changes.append((changes, done))
         self._start_writing()
         return await done
 
@@ -231,7 +229,7 @@ class Keeper:
         """Return what the store has, and what is in memory; of each key the longer lease."""
         if not self._store.is_shared:
             return self._store.pauses_left()
-        if self._behind:
+        if self._changes:
             await self.change()  # after what was put before
         found = await self._call(self._writer, self._writing, self._store.pauses_left)
         pauses = dict(found or {})
@@ -247,7 +245,7 @@ class Keeper:
         if self._store.is_shared:
             self._writing.until = 0.0  # the pause might last longer than the crawl
             if self._here_since is not None:
-                self._behind.append(Release(self._me, self._me))
+                self._changes.append(([Release(self._me, self._me)], None))
             self._start_writing()
             with suppress(TimeoutError):
                 await within(_CLOSING, self._background.finish())
@@ -278,7 +276,7 @@ class Keeper:
         now = self._clock()
         if now >= self._say_at:
             self._say_at = now + _HERE / 3
-            self._behind.append(Claim(self._me, self._me, _HERE))
+            self._changes.append(([Claim(self._me, self._me, _HERE)], None))
             self._start_writing()
         since = self._here_since
         return since is not None and since + _SETTLED <= now < self._here_until
@@ -302,8 +300,8 @@ class Keeper:
     async def _write_all(self) -> None:
         """Write all that is not written, until nothing is left, or the store fails."""
         try:
-            while self._asked or self._behind or len(self._unwritten):
-                if not await self._write_once() and not self._asked:
+            while self._changes or len(self._unwritten):
+                if not await self._write_once() and not self._changes:
                     break
         finally:
             self._is_writing = False
@@ -312,10 +310,9 @@ class Keeper:
 
     async def _write_once(self) -> bool:
         """Make the changes of now in one call of the store; return whether that succeeded."""
-        asked, self._asked = self._asked, []
-        behind, self._behind = self._behind, []
+        waiting, self._changes = self._changes, []
         puts = list(self._unwritten.values())
-        changes = [*puts, *behind, *(change for each, _ in asked for change in each)]
+        changes = [*puts, *(change for each, _ in waiting for change in each)]
         began = self._clock()
         leases = await self._call(self._writer, self._writing, lambda: self._store.write(changes))
         done = leases is not None
@@ -325,13 +322,14 @@ class Keeper:
             for put in puts:
                 if self._unwritten.get(put.key) is put:
                     self._unwritten.discard(put.key)
-            if any(change.key == self._me and isinstance(change, Claim) for change in behind):
+            if any(change.key == self._me and isinstance(change, Claim) for change in changes):
                 if not began < self._here_until:
                     self._here_since = self._clock()
                 self._here_until = began + _HERE
-        start = len(puts) + len(behind)
-        for each, promise in asked:
-            promise.set_result(leases[start : start + len(each)])
+        start = len(puts)
+        for each, promise in waiting:
+            if promise is not None:
+                promise.set_result(leases[start : start + len(each)])
             start += len(each)
         return done
 
