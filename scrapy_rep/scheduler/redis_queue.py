@@ -42,6 +42,9 @@ from scrapy_rep.utils.text import counted
 
 _MOST_ROWS: Final = 1_000
 """Requests in the table of a worker. If there are more, half of its longest lane goes to Redis."""
+_ENOUGH: Final = 100
+"""Requests in the table above which no others are taken while there is no room for a lookup: other
+workers may have some."""
 _MOST_TAKEN: Final = 50
 """Requests that are taken in one pop if all have to wait, so that the loop goes on."""
 _MOST_CLAIMED: Final = 100
@@ -88,9 +91,9 @@ class _OwnTable(RobotsAwarePriorityQueue):
 
     @property
     def is_full(self) -> bool:
-        """Whether a request more would have to be moved to Redis, and need not be taken yet."""
+        """Whether no other requests are taken for now."""
         has_room = self._admission is None or self._admission.lookups.has_room
-        return self.size >= _MOST_ROWS and not has_room
+        return self.size >= _ENOUGH and not has_room
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""

@@ -359,10 +359,10 @@ def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkey
     assert redis.keys("*") == []
 
 
-def test_a_worker_takes_no_more_than_its_table_holds_while_no_lookup_can_begin(
+def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
     redis, doors, queue, monkeypatch
 ):
-    monkeypatch.setattr(redis_queue, "_MOST_ROWS", 4)
+    monkeypatch.setattr(redis_queue, "_ENOUGH", 4)
     monkeypatch.setattr(Lookups, "has_room", False)
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
