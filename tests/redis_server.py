@@ -59,24 +59,9 @@ class RedisServer:
         """Start it, and return whether it did start: another program may have the port."""
         log = self.log
         log.unlink(missing_ok=True)
-        self.process = subprocess.Popen(
-            [
-                PROGRAM,
-                "--port",
-                str(self.port),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--dir",
-                str(self.directory),
-                "--logfile",
-                str(log),
-                *self.arguments,
-            ],
-        )
+        own = f"--port {self.port} --bind 127.0.0.1 --appendonly no".split()
+        own += ["--save", "", "--dir", str(self.directory), "--logfile", str(log)]
+        self.process = subprocess.Popen([PROGRAM, *own, *self.arguments])
 
         # What answers at the port may be the other program.
         def is_ready():

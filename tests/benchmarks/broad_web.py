@@ -14,7 +14,7 @@ import sys
 
 PAGE = b"<html><title>a page</title>" + b"words " * 200 + b"</html>"
 RULES = b"User-agent: *\nDisallow: /private\n"
-WITH_RULES = {"rules", "far", "slow", "redirect", "recovers"}
+WITH_RULES = {"rules", "far", "slow", "recovers"}
 SHUT = {"hang", "failing"}
 IDLE_SECONDS = 5.0
 """After which a connection is closed: a process may have some thousands."""
@@ -43,8 +43,6 @@ class Origin:
         if path == "/robots.txt":
             self.robots += 1
             return self.robots_txt()
-        if path == "/rules.txt":
-            return 0, answer(200, RULES)
         self.pages += 1
         if self.story in SHUT or (self.story in WITH_RULES and path.startswith("/private")):
             self.wrong += 1
@@ -60,8 +58,6 @@ class Origin:
             return 0, answer(404)
         if story == "failing" or (story == "recovers" and self.robots == 1):
             return 0, answer(503)
-        if story == "redirect":
-            return 0, answer(301, headers=b"Location: /rules.txt\r\n")
         return 0.3 if story == "slow" else 0, answer(200, RULES)
 
 
