@@ -195,41 +195,6 @@ def test_what_would_fail_alike_in_this_process_is_not_tried_again():
         assert access.outage.next_try == math.inf
 
 
-def failed_at(policy, *times):
-    """The record of an origin whose every try has failed."""
-    return ended_with(*(unreachable(at, 503) for at in times), policy=policy)
-
-
-CLOCKS = [
-    # What the clock says at each try, what counts, and when it opens after that; None: not before
-    # another try.
-    ("regular tries", [0, DAY, 2 * DAY], 2 * DAY, None),
-    ("set forward by 30 days after two", [0, 5, 30 * DAY], 7 * DAY + 5, None),
-    ("set back, and right again", [0, DAY, -89 * DAY, -88 * DAY, 2 * DAY], 9 * DAY, None),
-    ("a week before its turn", [n * DAY for n in range(24)], 23 * DAY, 7 * DAY),
-    ("its turn", [n * DAY for n in range(31)], 30 * DAY, 0.0),
-]
-
-
-@pytest.mark.parametrize(
-    ("times", "counted", "opens"), [row[1:] for row in CLOCKS], ids=[row[0] for row in CLOCKS]
-)
-def test_unreachable_time_is_counted_between_tries(times, counted, opens):
-    policy = Policy(retry_delay=400 * DAY, retry_delay_max=400 * DAY)
-    record = failed_at(policy, *(START + at for at in times))
-    assert record.unreachable_for == counted
-    at = record.last.evidence.at
-    if opens is None:
-        access = policy.access(record, at + 399 * DAY)
-        assert (access.pages, access.end) == (AllowedPages.NONE, record.next_try)
-        return
-    if opens:
-        before = policy.access(record, at + opens - 1)
-        assert (before.pages, before.end) == (AllowedPages.NONE, at + opens)
-    after = policy.access(record, at + opens)
-    assert (after.pages, after.reason) == (AllowedPages.ALL, Reason.UNREACHABLE_LONG)
-
-
 def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
     policy = Policy(unreachable_stale_after=0.0)
     on_route = [
