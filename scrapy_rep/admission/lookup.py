@@ -87,10 +87,6 @@ class Lookups:
         del self.results[origin]
         return None
 
-    def is_under_way(self, origin: Origin) -> bool:
-        """Return whether ``origin`` is being looked up."""
-        return origin in self._under_way
-
     def begin(self) -> None:
         """Begin as many lookups as there is room for; none while the engine is paused.
 

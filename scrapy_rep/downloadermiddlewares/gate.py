@@ -38,7 +38,6 @@ from scrapy_rep.admission.ticket import (
     store_source,
     ticket_of,
 )
-from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.decision.usage import store_judgement
 from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
@@ -53,7 +52,7 @@ from scrapy_rep.exceptions import (
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request
@@ -99,18 +98,18 @@ class Gate:
         self._admission = admission
         self._drops = drops
         self._announcer = drops.announcer
-        self._time = clock.time
+        self._clock = clock
         self._process_request = process_request
         self._dry_run = dry_run
         self._stores_requests = stores_requests
         self._takes_spider = "spider" in signature(process_request).parameters
-        self._waiting: Waiting[Promise[None]] = Waiting(clock, self._wake)
+        self._waiters: dict[Origin, dict[Promise[None], None]] = {}
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
         self._closing = False
         self.waiting: int = 0
         """How many requests of another scheduler wait, and don't count for CONCURRENT_REQUESTS."""
-        admission.listen_for_hold_change(self._waiting.hold_changed)
+        admission.listen_for_hold_change(self._hold_changed)
 
     async def ask(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
         """Return None when ``request`` may be sent, or its copy for the queue; else raise."""
@@ -241,7 +240,7 @@ class Gate:
             end = entry.end
             if entry.unused or source == _WIRE:
                 # It may have expired, and decides on its first page all the same.
-                end = max(end, self._time() + _LIFE)
+                end = max(end, self._clock.time() + _LIFE)
                 entry.mark_used()
         # A plain tuple, in less time.
         request.meta[TICKET_KEY] = request.url, tokens, end, delay, source, filtered
@@ -309,7 +308,7 @@ class Gate:
             await self.wait(origin, hold, source)
         with self._uncounted(source):
             decision = await self.decider.decision(request, decision)
-        verdict, entry, now = decision.verdict, decision.entry, self._time()
+        verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
         is_new = on_wire and entry is not None and now - entry.start < _LIFE
         if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
             # It has expired, and decided on another page that waited for the same lookup.
@@ -321,12 +320,25 @@ class Gate:
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()
-        self._waiting.add(waiter, origin, hold)
+        waiters = self._waiters.setdefault(origin, {})
+        waiters[waiter] = None
+        timer: Timer | None = None
+        if hold.until < math.inf:
+            seconds = max(0.0, hold.until - self._clock.monotonic())
+            timer = self._clock.call_later(seconds, waiter.set_result, None)
         try:
             with self._uncounted(source):
                 await waiter
         finally:
-            self._waiting.discard(waiter)
+            if timer is not None:
+                timer.cancel()
+            del waiters[waiter]
+            if not waiters:
+                del self._waiters[origin]
+
+    def _hold_changed(self, origin: Origin) -> None:
+        for waiter in self._waiters.get(origin, ()):
+            waiter.set_result(None)
 
     async def _wait_for_turn(self, origin: Origin, source: Source) -> None:
         """Return when it is this request of ``origin`` that asks. Raises CrawlClosingError."""
@@ -358,10 +370,6 @@ class Gate:
         """End all waits with CrawlClosingError."""
         self._closing = True
         self._turns.close(CrawlClosingError)
-        for waiter in self._waiting.close():
-            waiter.set_exception(CrawlClosingError())
-
-    @staticmethod
-    def _wake(waiters: list[Promise[None]]) -> None:
-        for waiter in waiters:
-            waiter.set_result(None)
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.set_exception(CrawlClosingError())

@@ -32,7 +32,7 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Promise, Workers, within
+from scrapy_rep.utils.concurrency import Promise, Worker, within
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted
 
@@ -123,8 +123,8 @@ class Keeper:
         self._call_later = clock.call_later
         self._logger = LimitedLogger(__name__)
         self._background = Background()
-        self._reader = Workers("robots.txt-reader")
-        self._writer = Workers("robots.txt-writer")
+        self._reader = Worker("robots.txt-reader")
+        self._writer = Worker("robots.txt-writer")
         self._reading, self._writing = _Breaker(self._clock), _Breaker(self._clock)
         self._quiet_until: float | None = None
         """When the next warning may be logged; None if the store could be used since the last."""
@@ -333,7 +333,7 @@ class Keeper:
             start += len(each)
         return done
 
-    async def _call(self, thread: Workers, breaker: _Breaker, call: Callable[[], T]) -> T | None:
+    async def _call(self, thread: Worker, breaker: _Breaker, call: Callable[[], T]) -> T | None:
         """Return the result of a call; None if it fails (logged), or the last one just has."""
         if breaker.is_open:
             return None

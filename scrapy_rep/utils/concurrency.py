@@ -4,11 +4,8 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from types import coroutine
 from typing import Any, Generic, TypeVar
 
@@ -161,132 +158,70 @@ async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIte
             task.cancel()
 
 
-@dataclass(eq=False)
-class Job:
-    """A call to be made in another thread, and its result. The ``last`` one ends a worker."""
-
-    func: Callable[..., Any]
-    post: Callable[[Callable[[], None]], object]
-    """Calls a function in the thread that created the job. May be called in any thread."""
-    last: bool = False
-    result: Any = None
-    error: Exception | None = None
-    done: Promise[Any] = field(default_factory=Promise)
-    """Awaited by the coroutine that needs the result."""
-
-    def run(self, *args: Any) -> None:
-        """Call the function with ``args``, and keep its result or error. In the worker thread."""
-        try:
-            self.result = self.func(*args)
-        except Exception as error:  # noqa: BLE001 - raised where the job is awaited
-            self.error = error
-
-
-def deliver_results(jobs: list[Job]) -> None:
-    """Pass the results to the threads that created the jobs. Called in a worker thread."""
-    # All at once for each thread, because waking a thread costs more than a job.
-    for post, group in groupby(jobs, attrgetter("post")):
-        ended = list(group)
-        # RuntimeError if the event loop is closed: then no coroutine waits.
-        with suppress(RuntimeError):
-            post(partial(_deliver, ended))
-
-
-def _deliver(jobs: list[Job]) -> None:
-    """Pass the results to the waiting coroutines. Called in the thread that created the jobs."""
-    for job in jobs:
-        if job.error is None:
-            job.done.set_result(job.result)
-        else:
-            job.done.set_exception(job.error)
-
-
-def _run_each(jobs: list[Job]) -> None:
-    """Run jobs one after another, then deliver their results."""
-    for job in jobs:
-        job.run()
-    deliver_results(jobs)
-
-
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
     """Call ``func``, which may hang, in a new daemon thread; return an awaitable of its result."""
-    job = Job(func, thread_safe_caller())
-    threading.Thread(target=_run_each, args=([job],), daemon=True).start()
-    return job.done
+    call, result = _promised(func)
+    threading.Thread(target=call, daemon=True).start()
+    return result
 
 
-class Workers:
-    """A fixed number of daemon threads for blocking calls.
+class Worker:
+    """A daemon thread for blocking calls, one after another. It starts with the first call.
 
     The thread pools of the event loop and the reactor are not used: host names are resolved in
-    them, and a store that hangs would block this for the whole crawl. All threads start with the
-    first call, also after ``stop``. A thread calls ``run`` with at most ``batch`` waiting jobs.
+    them, and a store that hangs would block this for the whole crawl.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        threads: int = 1,
-        batch: int = 1,
-        run: Callable[[list[Job]], None] = _run_each,
-    ) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._count = threads
-        self._batch = batch
-        self._run = run
-        self._queue: SimpleQueue[Job] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._calls: SimpleQueue[Callable[[], None] | None] | None = None
 
-    def call(self, func: Callable[..., T]) -> Awaitable[T]:
-        """Call ``func`` in a thread; return an awaitable of its result.
+    def call(self, func: Callable[[], T]) -> Awaitable[T]:
+        """Call ``func`` in the thread; return an awaitable of its result.
 
         If the waiting coroutine is cancelled before the call begins, the call is not made.
         """
-        if not self._threads:
-            self._threads = [
-                threading.Thread(
-                    target=self._work, args=(self._queue,), name=f"{self._name}-{i}", daemon=True
-                )
-                for i in range(self._count)
-            ]
-            for thread in self._threads:
-                thread.start()
-        job = Job(func, thread_safe_caller())
-        self._queue.put(job)
-        return job.done
+        if self._calls is None:
+            self._calls = SimpleQueue()
+            work, calls = _make_calls, (self._calls,)
+            threading.Thread(target=work, args=calls, name=self._name, daemon=True).start()
+        call, result = _promised(func)
+        self._calls.put(call)
+        return result
 
     async def stop(self) -> None:
-        """Wait until all earlier calls have ended, and end the threads. A later call starts new."""
-        ends = [Job(_do_nothing, thread_safe_caller(), last=True) for _ in self._threads]
-        for job in ends:
-            self._queue.put(job)
-        # The old threads read the old queue until they end, so later calls need a new queue.
-        self._threads = []
-        self._queue = SimpleQueue()
-        for job in ends:
-            await job.done
-
-    def _work(self, queue: SimpleQueue[Job]) -> None:
-        """Run the jobs of ``queue`` until its last one, without those nobody waits for."""
-        while True:
-            jobs = [queue.get()]
-            with suppress(Empty):
-                while not jobs[-1].last and len(jobs) < self._batch:
-                    jobs.append(queue.get_nowait())
-            wanted = [job for job in jobs if not job.last and not job.done.is_done]
-            if wanted:
-                self._run(wanted)
-            if jobs[-1].last:
-                deliver_results(jobs[-1:])
-                return
+        """Wait until all earlier calls have ended, and end the thread. A later call starts one."""
+        if self._calls is not None:
+            last = self.call(lambda: None)
+            self._calls.put(None)
+            self._calls = None  # the old thread reads the old queue until it ends
+            await last
 
 
-def _do_nothing() -> None:
-    pass
+def _make_calls(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    for call in iter(calls.get, None):
+        call()
 
 
-def thread_safe_caller() -> Callable[[Callable[[], None]], object]:
+def _promised(func: Callable[[], T]) -> tuple[Callable[[], None], Promise[T]]:
+    """Return what another thread is to call in place of ``func``, and the promise of its result."""
+    promise: Promise[T] = Promise()
+    post = _thread_safe_caller()
+
+    def call() -> None:
+        if promise.is_done:  # the coroutine that waited was cancelled
+            return
+        try:
+            deliver = partial(promise.set_result, func())
+        except Exception as error:  # noqa: BLE001 - raised where the promise is awaited
+            deliver = partial(promise.set_exception, error)
+        with suppress(RuntimeError):  # the event loop is closed: then no coroutine waits
+            post(deliver)
+
+    return call, promise
+
+
+def _thread_safe_caller() -> Callable[[Callable[[], None]], object]:
     """Return a function for any thread, which calls its argument later in the present thread."""
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe

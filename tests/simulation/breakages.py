@@ -14,7 +14,7 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.requests import host_of
 
 change = MemoryStore._change
-come, pause_after = Gate._wake, Hosts._pause_after
+pause_after = Hosts._pause_after
 acquire, ended = Hosts.acquire, Hosts.ended
 hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
 
@@ -39,8 +39,9 @@ def any_lease_is_released(self, asked):
     return change(self, asked)
 
 
-def one_of_those_who_wait_is_woken(self, due):
-    come(due[:1])
+def one_of_those_who_wait_is_woken(self, origin):
+    for waiter in list(self._waiters.get(origin, ()))[:1]:
+        waiter.set_result(None)
 
 
 def the_delay_counts_from_the_send(self, host, request, sent_at, response):
@@ -96,7 +97,7 @@ BREAKAGES = {
         (MemoryStore, "_change", a_pause_replaces_no_lease),
         (MemoryStore, "_change", a_pause_becomes_shorter),
         (MemoryStore, "_change", any_lease_is_released),
-        (Gate, "_wake", one_of_those_who_wait_is_woken),
+        (Gate, "_hold_changed", one_of_those_who_wait_is_woken),
         (Hosts, "ended", the_delay_counts_from_the_send),
         (Hosts, "acquire", a_claim_takes_no_time),
         (Hosts, "acquire", each_is_a_probe),
