@@ -27,8 +27,6 @@ class MemoryStore:
         self._leases: ExpiringDict[str, tuple[str, float]] = ExpiringDict(
             _MAX_LEASES, lambda lease: lease[1] <= clock()
         )
-        self._paused: dict[str, None] = {}
-        """Keys whose leases ``PAUSE`` holds, or has held."""
         self._clock = clock
 
     def peek(self, keys: Sequence[str]) -> Found:
@@ -54,21 +52,18 @@ class MemoryStore:
                 least = lease.left if lease is not None and change.force else 0.0
                 end = self._clock() + max(change.seconds, least)
                 self._leases.put(key, (change.holder, end))
-                if change.holder == PAUSE:
-                    self._paused[key] = None
             return self._lease(key)
         if lease is not None and lease.holder == change.holder:
             del self._leases[key]
         return None
 
     def pauses_left(self) -> Mapping[str, float]:
-        pauses = {
-            key: lease.left
-            for key in self._paused
-            if (lease := self._lease(key)) is not None and lease.holder == PAUSE
+        now = self._clock()
+        return {
+            key: end - now
+            for key, (holder, end) in self._leases.items()
+            if holder == PAUSE and end > now
         }
-        self._paused = dict.fromkeys(pauses)
-        return pauses
 
     def keys(self) -> Iterator[str]:
         return iter(list(self._records))

@@ -45,15 +45,6 @@ async def test_a_crawl_without_delays_leaves_them_to_another_one(web):
     assert inner[0].stats["robotstxt/turns"] == 2
 
 
-async def test_the_last_crawl_to_end_removes_the_entries(web):
-    site = web.site(robots(RULES))
-    settings = {"REP_STORE": "memory://"}
-    first = await crawl(site.url("/a"), settings=settings)
-    second = await crawl(site.url("/b"), settings=settings)
-    assert first.crawler is not second.crawler  # what they share is still referred to
-    assert len(site.robots_requests) == 2
-
-
 async def test_the_last_crawl_to_end_closes_the_store(web, tmp_path):
     site = web.site(robots(RULES))
     path = tmp_path / "robots.sqlite"
