@@ -6,8 +6,7 @@ the queue is asked for the next unknown origin, and its lookup begins, with a re
 it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way,
 without those of slow sites and those that wait for another worker.
 
-A fetch takes its route from the request: proxy, bind address and User-Agent. If a lookup has failed
-on the route, for example because the proxy is down, the next try uses a request with another route.
+A fetch takes its route from the request: proxy, bind address and User-Agent.
 """
 
 from __future__ import annotations

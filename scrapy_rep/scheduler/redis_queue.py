@@ -42,7 +42,7 @@ from scrapy_rep.utils.text import counted
 
 _MOST_ROWS: Final = 1_000
 """Requests in the table of a worker. If there are more, half of its longest lane goes to Redis."""
-_ENOUGH: Final = 100
+_ENOUGH: Final = 20
 """Requests in the table above which no others are taken while there is no room for a lookup: other
 workers may have some."""
 _MOST_TAKEN: Final = 50
