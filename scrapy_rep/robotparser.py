@@ -41,10 +41,7 @@ class RobotParser(BaseRobotParser):
         return self.robots.verdict(url, *tokens_of_name(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the longest ``Crawl-delay`` for ``user_agent`` in seconds.
-
-        Return None if there is no such field with a number above 0, and at most a day.
-        """
+        """Return the longest ``Crawl-delay`` for ``user_agent`` in seconds, or None."""
         fields = self.robots.fields_for(*tokens_of_name(user_agent), names=("crawl-delay",))
         delay = delay_in(fields)
         return None if delay is None else delay.seconds

@@ -30,10 +30,7 @@ _ATTRIBUTES: Final = ("user_agent", PURPOSES_KEY, "download_delay", "download_ti
 
 
 class CommandSpider(Spider):
-    """A spider without requests, which awaits ``function`` with its crawler.
-
-    The result is appended to ``results``, or its BrokenPipeError or UsageError.
-    """
+    """A spider without requests, which appends to ``results`` what ``function`` returns."""
 
     name = "robots"
 
@@ -95,10 +92,7 @@ class CoroutineRunner:
         return results[0]
 
     def decider_of_file(self, body: bytes, name: str) -> Callable[[str], tuple[Verdict, Decision]]:
-        """Return a function that decides on a URL by the robots.txt ``body``. No crawl is run.
-
-        It raises ValueError if the URL can't have a robots.txt. ``name`` is that of the file.
-        """
+        """Return a function that decides on a URL by a local robots.txt; it raises ValueError."""
         crawler = self._process.create_crawler(self._spidercls)
         crawler.spider = self._spidercls.__new__(self._spidercls)  # it may have a user_agent
         tokens = ProductTokens.of(crawler).default()

@@ -22,10 +22,7 @@ _SLACK: Final = 4_096
 
 @dataclass(eq=False)
 class Transfer:
-    """One request for robots.txt, and its response while it is received.
-
-    The fetcher counts the bytes. ``RobotsTxtFetchMiddleware`` sets how the request is sent.
-    """
+    """One request for robots.txt, how it is sent, and its response while it is received."""
 
     same_origin: bool
     """Whether the request goes to the origin of the file, not to the target of a redirect."""

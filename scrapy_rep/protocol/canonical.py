@@ -57,10 +57,7 @@ class Target(str):
 
 
 def canonical_target(target: str) -> str:
-    """Return ``target``, path and query without a fragment, in canonical form. Never raises.
-
-    It is a ``Target`` if that differs from the target as written.
-    """
+    """Return path and query in canonical form: a ``Target`` if that differs from the written."""
     written = form = target
     if not _HAS_NEEDED_ESCAPES(target):
         octets = target.encode("utf-8", "surrogatepass")
@@ -74,10 +71,7 @@ def canonical_target(target: str) -> str:
 
 
 def written_patterns(values: bytes) -> bytes:
-    """Return values of rules, one per line, as written; only some octets are escaped.
-
-    These may not occur in a URI, or are a ``$`` that is no operator.
-    """
+    """Return values of rules, one per line, as written, but what may not occur in a URI."""
     values = _escaped(values, values.translate(None, _PLAIN_IN_PATTERNS))
     if _DOLLAR in values:
         # NUL, which no value contains, marks each dollar that is an operator.

@@ -87,10 +87,7 @@ def origin_of(url: str) -> Origin:
 
 
 def absolute_url(url: str, base: str) -> str | None:
-    """Return ``url``, which may be relative to ``base``, as an absolute http or https URL.
-
-    Return None if it isn't valid, or has another scheme.
-    """
+    """Return ``url``, maybe relative to ``base``, as an absolute http or https URL, or None."""
     try:
         absolute = urljoin(base, url)
         scheme = origin_of(absolute).scheme

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass, fields
 from typing import Any, Final, get_args, get_type_hints
 
-from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 
@@ -21,15 +21,10 @@ _MAX_HEADER: Final = 262_144
 """Maximum size of a header in bytes. scrapy-rep writes no larger header."""
 
 
-def max_encoded_size(max_size: int) -> int:
-    """Return the limit for the encoded body of a record, whose text has ``max_size`` bytes."""
-    # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
-    most = _max_inflated_size(max_size)
-    return 1 + most + 5 * (most // 16_384 + 1) + 11
-
-
-def _max_inflated_size(max_size: int) -> int:
-    return 4 + _MAX_HEADER + max_size
+_MAX_INFLATED: Final = 4 + _MAX_HEADER + MAX_BODY_BYTES
+# zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
+MAX_ENCODED_SIZE: Final = 1 + _MAX_INFLATED + 5 * (_MAX_INFLATED // 16_384 + 1) + 11
+"""Maximum size in bytes of the encoded body of a record."""
 
 
 class RecordError(ValueError):
@@ -60,10 +55,7 @@ class Record:
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> tuple[bytes, bytes | None]:
-        """Return the state and the copy as bytes: None if the copy that is stored stays.
-
-        Raises ValueError if ``of_origin`` is false.
-        """
+        """Return the state and the copy as bytes; None if the copy that is stored stays."""
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
         state = {
@@ -84,15 +76,10 @@ class Record:
         return _VERSION + _to_json(state).encode(), body
 
     @classmethod
-    def decode(
-        cls, state: bytes, body: bytes, key: str, *, max_size: int = limits.MAX_BODY_BYTES
-    ) -> Record:
-        """Return the record that ``encode`` wrote for the origin with that ``key``.
-
-        RecordError is raised for data of another version or file, above ``max_size``, or damaged.
-        """
+    def decode(cls, state: bytes, body: bytes, key: str) -> Record:
+        """Return the record that ``encode`` wrote for the origin ``key``; raises RecordError."""
         try:
-            return _decode(state, body, key, max_size)
+            return _decode(state, body, key)
         except RecordError:
             raise
         # Damaged data may raise any error; callers treat a RecordError as a missing record.
@@ -100,10 +87,10 @@ class Record:
             raise RecordError(f"damaged record: {type(error).__name__}") from error
 
 
-def _decode(state: bytes, body: bytes, key: str, max_size: int) -> Record:
+def _decode(state: bytes, body: bytes, key: str) -> Record:
     if state[:1] != _VERSION or body[:1] not in {_VERSION, b""}:
         raise RecordError("record of another version")
-    if len(state) > _MAX_HEADER or len(body) > max_encoded_size(max_size):
+    if len(state) > _MAX_HEADER or len(body) > MAX_ENCODED_SIZE:
         raise RecordError("record above the limit")
     header = json.loads(state[1:])
     origin = origin_of(header["origin"])
@@ -119,7 +106,7 @@ def _decode(state: bytes, body: bytes, key: str, max_size: int) -> Record:
         raise RecordError("record with numbers that are none")
     if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:
         raise RecordError("record that contradicts itself")
-    copy = _copy_of(body, max_size) if body and kind is not Kind.UNAVAILABLE else None
+    copy = _copy_of(body) if body and kind is not Kind.UNAVAILABLE else None
     outcome: Outcome
     if kind is Kind.AVAILABLE:
         if copy is None or copy.evidence.at != evidence.at:
@@ -130,14 +117,14 @@ def _decode(state: bytes, body: bytes, key: str, max_size: int) -> Record:
     return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
 
-def _copy_of(body: bytes, max_size: int) -> Available:
+def _copy_of(body: bytes) -> Available:
     inflater = zlib.decompressobj()
-    inflated = inflater.decompress(body[1:], _max_inflated_size(max_size))
+    inflated = inflater.decompress(body[1:], _MAX_INFLATED)
     if not inflater.eof or inflater.unused_data:
         raise RecordError("record that is too large, cut, or followed by other data")
     end = 4 + int.from_bytes(inflated[:4], "big")
     text = inflated[end:]
-    if end - 4 > _MAX_HEADER or len(text) > max_size:
+    if end - 4 > _MAX_HEADER or len(text) > MAX_BODY_BYTES:
         raise RecordError("record with too large a header or body")
     return Available(text, _evidence_of(**json.loads(inflated[4:end])))
 

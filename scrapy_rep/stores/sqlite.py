@@ -13,8 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import ClassVar, Final, TypeVar
 
-from scrapy_rep.protocol.limits import MAX_BODY_BYTES
-from scrapy_rep.protocol.record import max_encoded_size
+from scrapy_rep.protocol.record import MAX_ENCODED_SIZE
 from scrapy_rep.stores.base import (
     PAUSE,
     WORKER,
@@ -180,7 +179,6 @@ class SQLiteStore:
         self._peeking = _Connection(path, 0.0)
         self._reading = _Connection(path, timeout)
         self._writing = _Connection(path, timeout)
-        self._limit = max_encoded_size(MAX_BODY_BYTES)
         self._max_age, self._max_bytes = max_age, max_bytes
         self._clock = clock
         self._written = 0
@@ -198,7 +196,7 @@ class SQLiteStore:
         return self._reading.run(lambda connection: self._read(keys, connection))
 
     def _read(self, keys: Sequence[str], connection: sqlite3.Connection) -> Found:
-        values = {"keys": json.dumps(keys), "limit": self._limit}
+        values = {"keys": json.dumps(keys), "limit": MAX_ENCODED_SIZE}
         records = {key: Stored(*row) for key, *row in connection.execute(_RECORDS, values)}
         (workers,) = connection.execute(_WORKERS, {"now": self._clock()}).fetchone()
         return Found(records, workers)

@@ -13,10 +13,7 @@ MAX_ENTRIES: Final = 10_000
 
 
 class BoundedCache(Generic[K, V]):
-    """A mapping with at most ``max_entries`` values, whose total size is at most ``max_bytes``.
-
-    The newest value always stays, even if it is larger than ``max_bytes``.
-    """
+    """A mapping with at most ``max_entries`` values, whose total size is at most ``max_bytes``."""
 
     def __init__(self, *, max_entries: float = math.inf, max_bytes: float = math.inf) -> None:
         self._max_entries = max_entries
@@ -51,7 +48,7 @@ class BoundedCache(Generic[K, V]):
         return ((key, value) for key, (value, _) in self._values.items())
 
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
-        """Set the value and size of ``key``; above a limit evict others, least recently used."""
+        """Set the value and size of ``key``; above a limit evict the least recently used."""
         self.discard(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes

@@ -59,4 +59,4 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         record = Policy().record_after(None, SITE_FILE, outcome, jitter=0.5)
         state, body = record.encode()
         encoded = state, body or b""
-        assert Record.decode(*encoded, str(record.origin), max_size=100) == record
+        assert Record.decode(*encoded, str(record.origin)) == record

@@ -140,7 +140,7 @@ def records(data):
         (version + state, version + zlib.compress(header)),
     ):
         with suppress(RecordError):
-            record = Record.decode(*form, KEY, max_size=1_000)
+            record = Record.decode(*form, KEY)
             Policy().access(record, 0.0)
             Policy().is_due(record, 0.0)
 
