@@ -23,8 +23,7 @@ from scrapy_rep.commands.output import describe_tokens, exit_status_of, section,
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
-from scrapy_rep.protocol.fetch_policy import AllowedPages
-from scrapy_rep.protocol.parser import ANYONE, Explanation, RobotsTxt, explain
+from scrapy_rep.protocol.parser import ANYONE, Explanation, RobotsTxt
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import LICENSE, Usage
 from scrapy_rep.protocol.verdict import Verdict
@@ -42,23 +41,18 @@ class _Explained:
     decision: Decision
     record: Record | None
     usage: Usage
+    rules: RobotsTxt | None
     started: float
     back_off: float | None = None
-    body: bytes | None = None
 
     def is_from_store(self, record: Record) -> bool:
         """Return whether ``record`` was in the store before the command began."""
         return record.last.evidence.at < self.started
 
-    def explanation(self, options: Options) -> Explanation | None:
-        body, override = self.body, self.decision.override
-        if body is None and override is not None and override.path is not None:
-            body = override.body
-        elif body is None and self.record is not None and (override is None or override.tokens):
-            access = options.policy.access(self.record, time())
-            if access.pages is AllowedPages.BY_RULES and access.copy is not None:
-                body = access.copy.body
-        return None if body is None else explain(body, self.decision.target, *self.decision.tokens)
+    def explanation(self) -> Explanation | None:
+        if self.rules is None:
+            return None
+        return self.rules.explain(self.decision.target, *self.decision.tokens)
 
 
 def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
@@ -72,13 +66,19 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
         verdict, decision = await robots.decide(url)
         usage = await robots.usage(Request(url, meta=meta))
         record, back_off = await robots.record(url), await robots.back_off(url)
-        return _Explained(url, verdict, decision, record, usage, started, back_off)
+        rules, override = None, decision.override
+        if override is not None and override.path is not None:
+            rules = RobotsTxt.parse(override.body)
+        elif override is None or override.tokens:
+            rules = await robots.robotstxt(url)
+        return _Explained(url, verdict, decision, record, usage, rules, started, back_off)
 
     if opts.file:
         body = read_robotstxt(opts.file)
         verdict, decision = runner.decider_of_file(body, displayed_name(opts.file))(url)
-        usage = RobotsTxt.parse(body).usage(url, *decision.tokens)
-        got = _Explained(url, verdict, decision, None, usage, started, body=body)
+        rules = RobotsTxt.parse(body)
+        usage = rules.usage(url, *decision.tokens)
+        got = _Explained(url, verdict, decision, None, usage, rules, started)
     else:
         got = runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
@@ -87,7 +87,7 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
 
 
 def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
-    explanation = got.explanation(options)
+    explanation = got.explanation()
     override = got.decision.override
     result: dict[str, Any] = {
         "url": got.url,
@@ -142,7 +142,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         how = record_text.details(got.record, options, time(), source)
         lines += section("robots.txt", how)
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
-    explanation = got.explanation(options)
+    explanation = got.explanation()
     if explanation is not None:
         lines += section("Group", _group_lines(explanation))
         title = f"Rules that match {printable(explanation.target)}, the longest first"

@@ -4,7 +4,7 @@ All input is bytes, strings and numbers. This package does not use Scrapy, a clo
 """
 
 from scrapy_rep.protocol.origin import Origin, origin_of, target_of
-from scrapy_rep.protocol.parser import Explanation, Field, Group, RobotsTxt, explain
+from scrapy_rep.protocol.parser import Explanation, Field, Group, RobotsTxt
 from scrapy_rep.protocol.rules import RuleSet
 from scrapy_rep.protocol.verdict import Outage, Reason, Rule, Verdict
 
@@ -19,7 +19,6 @@ __all__ = [
     "Rule",
     "RuleSet",
     "Verdict",
-    "explain",
     "origin_of",
     "target_of",
 ]

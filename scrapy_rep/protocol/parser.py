@@ -60,6 +60,23 @@ class Group:
         return tuple(dict.fromkeys(names))
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a verdict was found."""
+
+    target: str
+    """Path and query of the URL in canonical form, with which patterns are matched."""
+    tokens: tuple[str, ...]
+    """The product tokens of the crawler, in the order in which their groups were searched for."""
+    token: str | None
+    """The token whose group applies: one of ``tokens`` or ``*``; None if no group applies."""
+    group: Group | None
+    """The group that applies. Groups of one token are merged."""
+    matching: tuple[Rule, ...]
+    """The rules of ``group`` that match, the longest first. The first decides, if a rule does."""
+    verdict: Verdict
+
+
 class RobotsTxt:
     """A parsed robots.txt.
 
@@ -104,13 +121,6 @@ class RobotsTxt:
         spans = self._whole_groups(tokens)
         return self._merged_group(spans) if spans else None
 
-    def token_for(self, *tokens: str) -> str | None:
-        """Return the token whose group applies: one of *tokens* or ``*``; None if no group does."""
-        name, spans = self._name_and_spans(tokens)
-        if not spans:
-            return None
-        return next((token for token in tokens if _names_of((token,))[0] == name), ANYONE)
-
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
         """Return the lines with other fields, such as ``Crawl-delay``, that apply to a crawler.
 
@@ -140,14 +150,18 @@ class RobotsTxt:
         self._last = tokens, rules
         return rules
 
-    def matching_rules(self, target: str, *tokens: str) -> tuple[Rule, ...]:
-        """Return all rules of a crawler that match a canonical target; the first one decides."""
-        _, spans = self._name_and_spans(tokens)
-        return matching_rules(*self._contents.rules(spans), target)
-
     def verdict(self, url: str, *tokens: str) -> Verdict:
         """Return whether a crawler may fetch a URL, and why; its origin is not compared."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
+
+    def explain(self, target: str, *tokens: str) -> Explanation:
+        """Return the verdict on a canonical target, and how it was found."""
+        name, spans = self._name_and_spans(tokens)
+        token = next((each for each in tokens if _names_of((each,))[0] == name), ANYONE)
+        rules = matching_rules(*self._contents.rules(spans), target)
+        verdict = self.rules_for(*tokens).verdict_for(target)
+        group = self.group_for(*tokens)
+        return Explanation(target, tokens, token if spans else None, group, rules, verdict)
 
     def usage_lines_for(self, *tokens: str) -> UsageLines:
         """Return the lines with usage preferences that apply to a crawler.
@@ -205,36 +219,6 @@ class RobotsTxt:
                 fields_of[line.kind].append(_field(line))
         rules = rules_of(*self._contents.rules(spans))
         return Group(tuple(agents), tuple(rules), tuple(others))
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a verdict was found."""
-
-    target: str
-    """Path and query of the URL in canonical form, with which patterns are matched."""
-    tokens: tuple[str, ...]
-    """The product tokens of the crawler, in the order in which their groups were searched for."""
-    token: str | None
-    """The token whose group applies: one of ``tokens`` or ``*``; None if no group applies."""
-    group: Group | None
-    """The group that applies. Groups of one token are merged."""
-    matching: tuple[Rule, ...]
-    """The rules of ``group`` that match, the longest first. The first decides, if a rule does."""
-    verdict: Verdict
-
-
-def explain(body: bytes, target: str, *tokens: str) -> Explanation:
-    """Return the verdict of the robots.txt ``body`` on a URL, and how it was found.
-
-    ``target`` is path and query in canonical form, as ``target_of`` returns them; other spellings
-    are not checked. *tokens* are the product tokens of the crawler, the most specific first.
-    """
-    robots = RobotsTxt.parse(body)
-    group = robots.group_for(*tokens)
-    rules = robots.matching_rules(target, *tokens)
-    verdict = robots.rules_for(*tokens).verdict_for(target)
-    return Explanation(target, tokens, robots.token_for(*tokens), group, rules, verdict)
 
 
 @lru_cache

@@ -41,7 +41,7 @@ def target(fuzz):
 
 @target
 def parser(data):
-    from scrapy_rep.protocol import RobotsTxt, explain
+    from scrapy_rep.protocol import RobotsTxt
     from scrapy_rep.protocol.lint import lint
 
     robots = RobotsTxt.parse(data)
@@ -53,7 +53,7 @@ def parser(data):
     assert robots.sitemaps is not None
     verdict = robots.verdict(url, "a", "b")
     assert robots.verdict(url, "a", "b") == verdict
-    explain(data, "/a", "a")
+    robots.explain("/a", "a")
     lint(data)
 
 

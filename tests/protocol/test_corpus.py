@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import RobotsTxt, explain, target_of
+from scrapy_rep.protocol import RobotsTxt, target_of
 from tests.protocol import corpus
 
 pytestmark = pytest.mark.skipif(
@@ -17,7 +17,7 @@ def test_all_of_the_corpus_parses(name):
         robots = RobotsTxt.parse(body)
         rules = robots.rules_for("scrapy")
         for url in urls[:1] or ["https://example.com/"]:
-            found = explain(body, target_of(url), "scrapy")
+            found = robots.explain(target_of(url), "scrapy")
             assert robots.verdict(url, "scrapy").rule == next(iter(found.matching), None)
         assert rules.nbytes < 50 * len(body) + 2_000
         count += 1

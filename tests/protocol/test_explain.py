@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import explain
+from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.origin import target_of
 
 BODY = b"""\
@@ -19,6 +19,10 @@ User-agent: mybot/2
 Allow: /shop/open*
 Allow: /index.html
 """
+
+
+def explain(body, target, *tokens):
+    return RobotsTxt.parse(body).explain(target, *tokens)
 
 
 def lines(explanation):

@@ -90,7 +90,6 @@ STAGES = {
     "sitemaps": lambda body: RobotsTxt.parse(body).sitemaps,
     "groups": lambda body: RobotsTxt.parse(body).groups,
     "group_for": lambda body: RobotsTxt.parse(body).group_for("scrapy"),
-    "token_for": lambda body: RobotsTxt.parse(body).token_for("scrapy"),
 }
 
 
