@@ -62,10 +62,10 @@ async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
 
 @pytest.mark.parametrize("path", ["/robots.txt", "/elsewhere"])
 async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web, path):
-    other = web.site(robots(""), paths={path: [robots(RULES)]})
+    is_theirs = path == "/robots.txt"
+    other = web.site(robots(RULES if is_theirs else ""), paths={path: [robots(RULES)]})
     site = web.site(redirect(other.url(path)))
     result = await crawl(site.url("/public"), phases=[[other.url("/private")]])
-    is_theirs = path == "/robots.txt"
     assert (other.url("/private") in result.dropped) == is_theirs
     assert len(other.robots_requests) == 1
 
