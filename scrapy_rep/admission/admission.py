@@ -84,12 +84,10 @@ class Admission:
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return why the request of ``ask`` has to wait, or None. Nothing is noted."""
-        if self._dry_run:
-            return self.lookups.hold(ask)
         return self.hosts.hold(ask) or self.lookups.hold(ask) or self.deferral.hold(ask)
 
     def reserve(self, ask: Ask) -> None:
-        """Note that a request leaves its queue."""
+        """Note that a request leaves its queue. In a dry run no host has a delay."""
         self.lookups.results.pop(ask.origin, None)  # it is used once
         if not self._dry_run:
             self.hosts.reserve(ask)
@@ -162,7 +160,7 @@ class Admission:
         ask.delay = delay
         hold = self.hold(ask)
         if hold is None:
-            seconds = 0.0 if self._dry_run else self.hosts.acquire(ask)
+            seconds = self.hosts.acquire(ask)
             if not seconds:
                 return None
             refused = await self._claim(ask, seconds)

@@ -281,12 +281,15 @@ class Hosts:
         """Return the host of ``ask`` with its delay; it is added if it has one."""
         host, delay = self._hosts.get(ask.host), ask.delay
         if delay:
-            host = host or self._add(ask.host)
+            host = self._record(ask.host)
             host.delay = delay
             host.origins.add(ask.origin)
         return host
 
-    def _add(self, name: str) -> Host:
+    def _record(self, name: str) -> Host:
+        """Return the record of a host, a new one if it has none."""
+        if name in self._hosts:
+            return self._hosts[name]
         if len(self._hosts) >= self._forget_at:
             now = self._clock.monotonic()
             for over in [each for each, host in self._hosts.items() if host.is_over(now)]:
@@ -341,7 +344,7 @@ class Hosts:
                 self._end_pause(name, paused)
             return 0.0
         if paused is None or not is_under_way:
-            host = self._hosts.get(name) or self._add(name)
+            host = self._record(name)
             seconds = self._next_pause(host, asked)
             self._report_pause(request, response.status, seconds)
             return self._back_off(name, host, seconds)
@@ -404,7 +407,7 @@ class Hosts:
 
     def _adopt_pause(self, name: str, left: float) -> None:
         """Let the pause of a host end in ``left`` seconds, unless it ends later already."""
-        host = self._hosts.get(name) or self._add(name)
+        host = self._record(name)
         until = host.until if host.refused else -math.inf
         if self._clock.monotonic() + left > until + _CLOCK_SLACK:
             self._back_off(name, host, left)
@@ -461,7 +464,7 @@ class Hosts:
                 if left > _CLOCK_SLACK:
                     self._adopt_pause(name, left)
                 elif name not in self.refused:
-                    self._back_off(name, self._hosts.get(name) or self._add(name), 0.0)
+                    self._back_off(name, self._record(name), 0.0)
         finally:
             self._read_at = self._clock.monotonic()
             self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))
