@@ -7,7 +7,7 @@ MINUTES ?= 10
 SAMPLE ?= 100
 # They cost much while they are measured, and reach no branch that the others don't.
 UNMEASURED := $(addprefix tests/protocol/,test_corpus.py test_usage_properties.py test_reference.py)
-SLOW := $(UNMEASURED) $(addprefix tests/protocol/test_,hostile.py properties.py imports.py)
+SLOW := $(UNMEASURED) tests/protocol/test_hostile.py
 OTHERS := $(filter-out tests/protocol/ %__pycache__/,$(wildcard tests/*/ tests/test_*.py)) $(UNMEASURED)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
