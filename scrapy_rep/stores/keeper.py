@@ -231,7 +231,7 @@ class Keeper:
             return self._store.pauses_left()
         if self._changes:
             await self.change()  # after what was put before
-        found = await self._call(self._writer, self._writing, self._store.pauses_left)
+        found = await self._call(self._reader, self._reading, self._store.pauses_left)
         pauses = dict(found or {})
         for key, left in self._spare.pauses_left().items():
             pauses[key] = max(left, pauses.get(key, 0.0))

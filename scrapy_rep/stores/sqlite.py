@@ -161,8 +161,8 @@ class SQLiteStore:
 
     Records older than ``max_age`` seconds are deleted, and the oldest ones while the file uses more
     than ``max_bytes`` bytes. ``timeout`` is the seconds to wait for other processes; ``clock``
-    returns the seconds since the epoch. One thread at a time may call ``peek``, one ``read``, and
-    one all the rest.
+    returns the seconds since the epoch. One thread at a time may call ``peek``, one ``read`` and
+    ``pauses_left``, and one all the rest.
     """
 
     is_shared: ClassVar[bool] = True
@@ -227,7 +227,7 @@ class SQLiteStore:
 
     def pauses_left(self) -> Mapping[str, float]:
         now = {"now": self._clock()}
-        return self._writing.run(lambda connection: dict(connection.execute(_PAUSES, now)))
+        return self._reading.run(lambda connection: dict(connection.execute(_PAUSES, now)))
 
     def keys(self) -> Iterator[str]:
         query = "SELECT origin FROM records WHERE typeof(origin) = 'text' ORDER BY origin"

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.protocol.record import Record, RecordError
@@ -20,6 +21,7 @@ from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
+from tests.stores.test_contract import sqlite
 from tests.waiting import PATIENCE, until, wait_until
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -380,6 +382,22 @@ async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
     assert len(told) == 1
     times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
     assert times[-1] - times[0] > 0.3
+
+
+async def test_a_file_that_is_locked_can_not_be_used_although_it_is_read(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    path = tmp_path / "robots.sqlite"
+    kept = Keeper(sqlite(path, timeout=0.3), name=path, timeout=PATIENCE)
+    await deferred_from_coro(kept.claim("a", "me", 60))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        claimed = deferred_from_coro(kept.claim("b", "me", 60))
+        await until(lambda: not kept._changes)
+        await deferred_from_coro(kept.pauses_left())
+        assert (await claimed).holder == "me"
+    (line,) = caplog.messages
+    assert line.startswith(f"{path} can't be used, records of robots.txt are kept in memory: ")
+    await deferred_from_coro(kept.close())
 
 
 async def test_no_password_is_logged(web, tmp_path):
