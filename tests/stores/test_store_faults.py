@@ -392,7 +392,7 @@ async def test_a_file_that_is_locked_can_not_be_used_although_it_is_read(tmp_pat
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         claimed = deferred_from_coro(kept.claim("b", "me", 60))
-        await until(lambda: not kept._changes)
+        await deferred_from_coro(until(lambda: kept._is_writing and not kept._changes))
         await deferred_from_coro(kept.pauses_left())
         assert (await claimed).holder == "me"
     (line,) = caplog.messages
