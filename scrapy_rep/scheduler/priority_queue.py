@@ -219,13 +219,11 @@ class RobotsAwarePriorityQueue(Queue):
             what = "Error while checking whether requests to %s must wait"
             log_queue_error(self._crawler, error, what, lane.origin)
             return Source.QUEUE
-        if hold is not None and hold.reason.defers:
-            if self._is_overdue(lane, hold):
-                return Source.OVERDUE
-        elif not (hold and hold.reason is UNKNOWN):
-            self._forget_deferral(lane)
         if hold is None:
+            self._forget_deferral(lane)
             return Source.QUEUE
+        if hold.reason.defers and self._is_overdue(lane, hold):
+            return Source.OVERDUE
         self._let_wait(lane, hold)
         return None
 
@@ -255,6 +253,8 @@ class RobotsAwarePriorityQueue(Queue):
             self._holds.pop(lane, None)
             self._requests.set_unknown(lane)
         else:
+            if not hold.reason.defers:
+                self._forget_deferral(lane)
             self._requests.set_waiting(lane, hold.until)
             self._holds[lane] = hold
             self._set_timer(hold.until)

@@ -434,7 +434,7 @@ class Model:
             assert hold is None or hold.until == until
             if hold is None:
                 assert until == math.inf
-                assert not has_room if is_unknown else lookups.is_under_way(lane.origin)
+                assert not has_room if is_unknown else lane.origin in lookups._under_way
             elif until == math.inf:
                 paused = self.admission.hosts.refused.get(lane.origin.host)
                 assert paused
