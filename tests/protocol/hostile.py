@@ -93,6 +93,7 @@ FILES = {
     "short star rules, bars and NULs": numbered("Allow /*|/*|{}\0"),
     "star rules of an escape": numbered("allow:*%2f{:x}"),
     "star rules of escapes alone": of_lengths(lambda i: f"allow:{'*' * i}%2f", 1),
+    "star rules of lone percents": numbered("allow:/*%x{:x}*y"),
     "stars between escapes": numbered(f"allow:/{'*%2f' * 4_000}{{}}"),
     "escapes in queries": numbered(f"allow:/?{'%2f' * 5}{{:x}}"),
     "stars alone, at the end": numbered(f"allow:/{'*' * 500}{{}}$"),
