@@ -131,3 +131,9 @@ def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
 )
 def test_of_equally_long_patterns_the_first_line_is_named(lines, again):
     assert verdict(lines + again, "/xa").line == 2
+
+
+def test_explain_names_rules_with_a_lone_percent():
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*=%\n")
+    explanation = robots.explain(target_of("https://a.example/?u=%2Fb"), "bot")
+    assert [rule.line for rule in explanation.matching] == [2]
