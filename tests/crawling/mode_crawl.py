@@ -92,6 +92,10 @@ class Player:
     async def say(self, word):
         print(word, flush=True)
 
+    async def no_flights(self):
+        parts = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)._parts
+        await self.until(lambda: not len(parts.cache.lookups))
+
     async def deferred(self, lanes):
         admission = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).admission
         await self.until(lambda: admission.idle.count_deferred()[0] >= lanes)
