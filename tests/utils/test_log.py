@@ -57,11 +57,13 @@ async def test_each_crawl_logs_ten_lines_of_a_kind_and_counts_the_others(web, ru
     failing = [web.site(answer(503)) for _ in range(12)]
     for _ in range(runs):
         result = await crawl(*(site.url("/") for site in slow + failing))
-        for begin, level in ((" asks for ", logging.INFO), (" is unreachable", logging.WARNING)):
+        for kind, level in ((" asks for ", logging.INFO), (" is unreachable", logging.WARNING)):
             told = [
                 record
                 for record in result.records
-                if record.levelno == level and begin in record.getMessage()
+                if record.levelno == level
+                and record.getMessage().startswith("robots.txt of http")
+                and kind in record.getMessage()
             ]
             assert len(told) == MAX_LINES
             assert told[-1].getMessage().endswith(FURTHER)
