@@ -171,7 +171,9 @@ def _parse_entry(entry: Any, others: Collection[str]) -> Override:
     if not isinstance(reason, str) or not reason.strip():
         raise ValueError("'reason' is required")
     path = entry.get("path")
-    if policy == "file" and (not isinstance(path, str | Path) or not str(path)):
+    if policy == "file" and (
+        not isinstance(path, str | Path) or not str(path) or "\0" in str(path)
+    ):
         raise ValueError("'path' must name the file with the rules")
     tokens = _parse_tokens(entry.get("agent")) if policy == "agent" else ()
     host = _parse_host(entry.get("host"))

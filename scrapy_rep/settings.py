@@ -199,7 +199,7 @@ class Options:
                 values[option.name] = option.metadata["read"](value)
             except SettingsError:
                 raise
-            except (ValueError, TypeError, OverflowError) as error:
+            except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 shown = option.metadata["shown"](value)
                 takes = error if isinstance(error, NotTakenError) else option.metadata["takes"]
                 raise SettingsError(f"{name} is {shown!r}: it must be {takes}") from None

@@ -56,7 +56,16 @@ WRONG = {
     "REP_EVIDENCE": ["a\0.jsonl", "file:///a.jsonl", "evidence", "a.json", "a.gz", "a.warc.gz"],
     "REP_DEFER_TIMEOUT": [-1, "for ever"],
     "REP_CRAWL_DELAY_MAX": [-1, float("inf")],
-    "ROBOTSTXT_USER_AGENT": [5, [], ["bot", 5], "*", '["mybot"', "[5]", ["mybot", "böt"]],
+    "ROBOTSTXT_USER_AGENT": [
+        5,
+        [],
+        ["bot", 5],
+        "*",
+        "[" * 3_000,
+        '["mybot"',
+        "[5]",
+        ["mybot", "böt"],
+    ],
 }
 
 

@@ -37,7 +37,7 @@ from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_qu
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import slot_name
-from scrapy_rep.utils.scrapy_internals import wake_engine
+from scrapy_rep.utils.scrapy_internals import is_closing, wake_engine
 from scrapy_rep.utils.text import counted
 
 _MOST_ROWS: Final = 1_000
@@ -218,6 +218,8 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Remove one request that may leave, and return it; None if there is none now."""
+        if is_closing(self._crawler):
+            return None
         self._take_due()
         for _ in range(_MOST_TAKEN):
             request = self._own.pop()

@@ -63,10 +63,12 @@ def downloader_of(crawler: Crawler) -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the engine has begun to close the spider."""
-    # No signal tells: ``spider_closed`` waits for the requests that wait for a robots.txt.
+    """Return whether the engine has begun to close the spider, or the crawl was stopped before."""
+    # No signal tells: ``spider_closed`` waits for the requests that wait for a robots.txt, and is
+    # not sent at all if a signal of the system comes before the engine runs.
     slot = getattr(crawler.engine, "_slot", None)
-    return getattr(slot, "closing", None) is not None
+    is_stopped = getattr(crawler, "_started", False) and not crawler.crawling
+    return is_stopped or getattr(slot, "closing", None) is not None
 
 
 def requests_in_progress(crawler: Crawler) -> set[Request]:

@@ -178,6 +178,16 @@ def test_workers_that_are_terminated_lose_and_repeat_nothing(start, web, redis):
     assert not any("ERROR" in each["log"] for each in results)
 
 
+def test_a_worker_that_is_stopped_before_its_engine_runs_takes_nothing(start, web, redis):
+    site = web.site(held(RULES))
+    urls = [site.url(f"/{n}") for n in range(200)]
+    seed = start(*urls, script=[["stats", {"scheduler/enqueued/redis": 200}], ["interrupt"]])
+    seed.result()
+    assert redis.zcard("list:requests") == 200
+    start(script=[["interrupt"]]).result()
+    assert redis.zcard("list:requests") == 200
+
+
 def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(start, web):
     theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"}
     site = web.site(held(RULES))
