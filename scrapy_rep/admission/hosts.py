@@ -357,7 +357,7 @@ class Hosts:
         if not seconds or longer <= 0:
             return 0.0
         # After refusals that arrive together, the pause ends at nearly the same time. This is
-        # announced only once.
+        # logged only once.
         if longer > _CHECK_INTERVAL:
             self._report_pause(request, response.status, seconds)
         return self._back_off(name, paused, seconds)

@@ -3,8 +3,8 @@
 A crawl may have requests to many thousands of unknown origins, and a lookup (of the record in the
 store, else by a fetch) for all of them at once would need too much memory. So when there is room,
 the queue is asked for the next unknown origin, and its lookup begins, with a request that waits for
-it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way,
-without those of slow sites and those that wait for another worker.
+it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way, without those of slow sites
+and those that wait for another worker.
 
 A fetch takes its route from the request: proxy, bind address and User-Agent.
 """

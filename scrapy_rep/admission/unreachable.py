@@ -39,7 +39,6 @@ longer, as none could end the crawl."""
 _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 
-
 UNREACHABLE: Final = HoldReason("robots.txt is unreachable", defers=True)
 
 
@@ -73,11 +72,11 @@ class Deferral:
         return Hold(UNREACHABLE, self._clock.monotonic() + seconds)
 
     def is_deferred(self, source: Source, entry: Entry | None) -> bool:
-        """Return whether ``request`` is to wait for the next try."""
+        """Return whether a request is to wait for the next try."""
         return self._is_active and self.would_defer(source, entry)
 
     def would_defer(self, source: Source, entry: Entry | None) -> bool:
-        """Return whether ``request`` would wait for the next try, if this were no dry run.
+        """Return whether a request would wait for the next try, if this were no dry run.
 
         A direct request is one whose response a component awaits. It waits only if the next try
         ends in _LAST seconds. Other requests wait only if a queue can keep them.

@@ -292,7 +292,7 @@ class Lookups(Generic[T]):
             self._tasks.start(self._claim_all(to_claim))
 
     def _end_if_fresh(self, lookup: Lookup[T], known: Known) -> bool:
-        """End ``lookup`` if there is a fresh record, and announce one of the store."""
+        """End ``lookup`` if there is a fresh record, and return whether there is."""
         record = self._last(lookup.origin, lookup.key, known)
         if not self.is_fresh(record):
             return False

@@ -212,8 +212,7 @@ class Decider:
         """Return the origin whose robots.txt decides on ``request``; None if none does.
 
         None does for robots.txt itself, with ``dont_obey_robotstxt``, or with an override without
-        product tokens.
-        A request without a clear origin is dropped by the middleware.
+        product tokens. A request without a clear origin is dropped by the middleware.
         """
         url = request.url
         if request.meta.get("dont_obey_robotstxt"):

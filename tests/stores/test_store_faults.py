@@ -418,6 +418,8 @@ async def test_no_password_is_logged(web, tmp_path):
 
 
 async def test_crawls_at_once_in_one_process_share_what_they_know(web, tmp_path):
+    # No other crawl of this process has this limit, and so none shares the memory with these.
+    memory = {"REP_MEMORY_MAX_BYTES": 12_345_678}
     for uri in ("memory://", f"sqlite:///{tmp_path}/robots.sqlite"):
         body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
         site = web.site(held(robots(body)))
@@ -430,11 +432,11 @@ async def test_crawls_at_once_in_one_process_share_what_they_know(web, tmp_path)
             site.release()
 
         pages = [site.url("/a"), site.url("/b")]
-        orders = [{"REP_STORE": uri, "ROBOTSTXT_USER_AGENT": name} for name in "ab"]
+        orders = [{**memory, "REP_STORE": uri, "ROBOTSTXT_USER_AGENT": name} for name in "ab"]
         crawls = [crawl(*pages, settings=order, meanwhile=meanwhile) for order in orders]
         results = await gatherResults([Deferred.fromCoroutine(each) for each in crawls])
         assert [list(result.dropped) for result in results] == [[page] for page in pages]
         assert len(site.robots_requests) == 1
         # The level went with its last user: memory has nothing left.
-        await crawl(site.url("/c"), settings={"REP_STORE": uri})
+        await crawl(site.url("/c"), settings={**memory, "REP_STORE": uri})
         assert len(site.robots_requests) == (2 if uri == "memory://" else 1)
