@@ -12,6 +12,7 @@ came of it as the last line of its output. The clocks of scrapy_rep are so much 
 - ``["advance", seconds]``: moves the clocks of scrapy_rep,
 - ``["asked"]``: waits until ``cancels`` have been asked for,
 - ``["pause"]``, ``["unpause"]``, ``["close"]``, and ``["cancel"]`` for the first of ``cancels``,
+- ``["stay"]``: keeps the spider open while it is idle, until the word "enough" is heard,
 - ``["interrupt"]``: does what Ctrl-C does.
 """
 
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 
@@ -111,6 +113,13 @@ class Player:
 
     async def close(self):
         self.closing = deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+
+    async def stay(self):
+        self.crawler.signals.connect(self.idle, signals.spider_idle)
+
+    def idle(self):
+        if "enough" not in self.heard:
+            raise DontCloseSpider
 
     async def interrupt(self):
         signal.raise_signal(signal.SIGINT)

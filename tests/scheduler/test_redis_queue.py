@@ -163,16 +163,22 @@ def test_workers_that_are_terminated_lose_and_repeat_nothing(start, web, redis):
         web.site(robots("User-agent: *\nCrawl-delay: 0.4\n")),
         web.site(held(RULES)),
     )
-    urls = [site.url(f"/{n}") for n in range(6) for site in (hangs, down, slow, refuses, *quick)]
-    workers = [start(*urls)]
+    sites = (hangs, down, slow, refuses, *quick)
+    urls = [site.url(f"/{n}") for n in range(6) for site in sites]
+    # Else a worker that finds nothing ends before another one has given back what it had taken.
+    stays = {"script": [["stay"]]}
+    workers = [start(*urls, **stays)]
     wait_until(lambda: redis.scard("list:dupefilter") == len(urls))
-    workers.append(start())
+    workers.append(start(**stays))
     for number in range(3):
         wait_until(lambda many=20 * number: sum(len(site.targets) for site in quick) > many)
         workers[number].process.terminate()
-        workers.append(start())
+        workers.append(start(**stays))
     down.change(RULES)
     hangs.release()
+    wait_until(lambda: sum(len(site.targets) for site in sites) > len(urls))
+    for each in workers[3:]:
+        each.tell("enough")
     results = [each.result() for each in workers]
     assert sorted(url for each in results for url in each["fetched"]) == sorted(urls)
     assert not any("ERROR" in each["log"] for each in results)
