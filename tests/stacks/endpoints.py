@@ -149,7 +149,7 @@ class ZyteAPI(Endpoint):
             url, status, answered, text = fetch_on(query["url"], headers)
         else:
             url = query["url"]
-            status, answered, text = fetch(url, headers, self.name)
+            status, answered, text = fetch(url, headers)
         reply = {"url": url, "statusCode": status}
         if query.get("httpResponseBody"):
             reply["httpResponseBody"] = base64.b64encode(text).decode()
