@@ -1,81 +1,91 @@
-"""Crawls with a Scrapy in which a private name that the package uses has become another one."""
+"""Crawls with a Scrapy in which the package does not find a private name that it uses."""
 
-import json
 import re
-import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from scrapy.core.downloader import Downloader, Slot
+from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy.core.engine import ExecutionEngine, _Slot
+from scrapy.core.scraper import Scraper
+from scrapy.utils.reactor import CallLaterOnce
 
 import scrapy_rep
+from scrapy_rep.utils import download_slots
+from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
-from tests.waiting import PATIENCE
 
-_CRAWLER = "scrapy.crawler"
-_DOWNLOADER = "scrapy.core.downloader"
-_ENGINE = "scrapy.core.engine"
-_SCRAPER = "scrapy.core.scraper"
-_QUEUES = "scrapy.pqueues"
-NAMES = [
-    # Of the engine.
-    ("_slot", [_ENGINE], True),
-    ("closing", [_ENGINE], True),
-    ("nextcall", [_ENGINE], True),
-    ("schedule", [_ENGINE, "scrapy.utils.reactor"], True),
-    ("inprogress", [_ENGINE], True),
-    ("scraper", [_ENGINE, _CRAWLER], True),
-    ("slot", [_ENGINE, _SCRAPER], True),
-    ("downloader", [_ENGINE, _QUEUES, _SCRAPER, _CRAWLER], True),
-    # Of the downloader, and of its slots.
-    ("active", [_DOWNLOADER, _ENGINE, _QUEUES, _SCRAPER], True),
-    ("slots", [_DOWNLOADER, _QUEUES], True),
-    ("get_slot_key", [_DOWNLOADER, _QUEUES], True),
-    ("Slot", [_DOWNLOADER], True),
-    ("delay", [_DOWNLOADER], True),
-    # What our queue can do without.
-    (
-        "_start,total_concurrency,concurrency,per_slot_settings,_delay,handlers,_handlers,monotonic,DownloaderInterface",
-        [_DOWNLOADER, f"{_DOWNLOADER}.handlers", _ENGINE, _QUEUES],
-        False,
-    ),
+NEEDED = [
+    *((ExecutionEngine, name) for name in ("_slot", "scraper", "downloader")),
+    *((_Slot, name) for name in ("closing", "nextcall", "inprogress")),
+    (CallLaterOnce, "schedule"),
+    (Scraper, "slot"),
+    *((Downloader, name) for name in ("active", "slots", "get_slot_key")),
+    (Slot, "delay"),
 ]
-"""The names, the modules of Scrapy that use them, and whether our queue can't do without."""
-WIRE = {"downloader", NAMES[-1][0]}
-"""Without these, the last middleware checks delays and pauses."""
+"""What our queue can't do without."""
+OTHERS = {
+    ExecutionEngine: {"_start"},
+    Downloader: {"total_concurrency", "per_slot_settings", "_delay", "handlers"},
+    DownloadHandlers: {"_handlers"},
+    Slot: {"concurrency"},
+}
 _OF_SLOTS = re.compile(r"get_slot_key|\"download_slot\"|throttling_scopes|\bSlot\(|\w\.slots\b")
 """What Scrapy's throttler is to replace."""
-_WARNING = re.compile(r"^WARNING scrapy_rep\S* (.*)", re.MULTILINE)
 
 
-@pytest.mark.parametrize(("name", "modules", "is_needed"), NAMES, ids=[each[0] for each in NAMES])
-def test_a_crawl_without_a_name_obeys_and_ends(web, name, modules, is_needed):
+@pytest.fixture
+def hide(monkeypatch):
+    """A function that hides attributes of a class of Scrapy from the package."""
+
+    def begin(of_class, names):
+        def find(self, name):
+            if name in names and sys._getframe(1).f_globals["__name__"].startswith("scrapy_rep."):
+                raise AttributeError(name)
+            return object.__getattribute__(self, name)
+
+        monkeypatch.setattr(of_class, "__getattribute__", find)
+
+    download_slots._missing_slot_attribute.cache_clear()
+    yield begin
+    download_slots._missing_slot_attribute.cache_clear()
+
+
+async def warnings_of(web):
+    """Crawl; return the warnings about the last middleware, and others."""
     site = web.site(robots("User-agent: *\nDisallow: /private\nCrawl-delay: 0.3\n"))
-    allowed = [site.url("/1"), site.url("/2")]
-    forbidden = site.url("/private")
-    order = [name, ",".join(modules), allowed[0], forbidden, allowed[1]]
-    done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("without.py"), *order],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
-        **dict.fromkeys(allowed, 200),
-        forbidden: "RobotsTxtDisallowed",
-    }
+    result = await crawl(*map(site.url, ("/1", "/private", "/2")))
+    assert result.dropped == {site.url("/private"): "rule"}
     assert sorted(site.targets) == ["/1", "/2"]
-    assert "Traceback" not in done.stderr
-    warnings = _WARNING.findall(done.stderr)
-    of_wire = [warning for warning in warnings if "download_request_async" in warning]
-    assert len(of_wire) == (name in WIRE), done.stderr
-    of_queue = [warning for warning in warnings if warning not in of_wire]
-    assert len(of_queue) == is_needed, done.stderr
-    for warning in of_queue:
-        assert re.search(rf"\b{name}\b", warning)
-        assert "Scrapy's own priority queue is used" in warning
+    assert result.stats["finish_reason"] == "finished"
+    assert "log_count/ERROR" not in result.stats
+    warnings = [record.getMessage() for record in result.records if record.levelname == "WARNING"]
+    of_wire = [each for each in warnings if "download_request_async" in each]
+    return of_wire, [each for each in warnings if each not in of_wire]
+
+
+@pytest.mark.parametrize(("of_class", "name"), NEEDED, ids=[name for _, name in NEEDED])
+async def test_without_a_name_that_it_needs_the_queue_is_scrapys(web, hide, of_class, name):
+    hide(of_class, {name})
+    of_wire, (warning,) = await warnings_of(web)
+    assert len(of_wire) == (name == "downloader")
+    assert re.search(rf"\b{name}\b", warning)
+    assert "Scrapy's own priority queue is used" in warning
+
+
+async def test_without_the_class_of_slots_too(web, hide, monkeypatch):
+    monkeypatch.setattr(download_slots, "downloader_module", SimpleNamespace())
+    _, (warning,) = await warnings_of(web)
+    assert "Scrapy has no scrapy.core.downloader.Slot" in warning
+
+
+async def test_without_all_others_the_last_middleware_checks_delays_and_pauses(web, hide):
+    for of_class, names in OTHERS.items():
+        hide(of_class, names)
+    of_wire, others = await warnings_of(web)
+    assert (len(of_wire), others) == (1, [])
 
 
 def test_one_module_knows_download_slots():
