@@ -210,7 +210,7 @@ bench: $(INSTALLED)
 measure: $(INSTALLED)
 	@$(BIN)/python -m tests.benchmarks.broad shares --origins 200 --pages 15 --rounds 2 --at-most 15 \
 		--json $(FIGURES)/shares.json
-	@$(BIN)/python -m tests.benchmarks.new_sites --tls no --sites 600 --json $(FIGURES)/newsites.json
+	@$(BIN)/python -m tests.benchmarks.new_sites --sites 600 --json $(FIGURES)/newsites.json
 	@$(BIN)/python -m tests.benchmarks.compare --only rules --json $(FIGURES)/rules.json
 	@$(BIN)/python -m tests.benchmarks.compare --only memory --json $(FIGURES)/memory.json
 	@$(BIN)/python -m tests.benchmarks.broad pop --slots 100 300 1000 3000 10000 --json $(FIGURES)/pop.json

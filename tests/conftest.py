@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from scrapy.core import downloader
 
 from tests import forking
-from tests.certificate import make_certificate
+from tests.acid.certificate import make_certificate
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import Web
 from tests.host_names import resolve_to_loopback

@@ -10,12 +10,14 @@ prompt = no
 [name]
 CN = localhost
 [extensions]
-basicConstraints = critical, CA:TRUE, pathlen:0
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, digitalSignature, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
 subjectAltName = DNS:localhost, {addresses}
 """
 
 
-def make_certificate(path, addresses):
+def make_certificate(path, addresses=("127.0.0.1",)):
     """Write a key, and a certificate that is signed by itself, to *path*, and return that."""
     config = path.with_suffix(".cnf")
     names = ", ".join(f"IP:{each}" for each in dict.fromkeys(addresses))

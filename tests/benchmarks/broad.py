@@ -17,8 +17,7 @@ import time
 from scrapy import Request
 
 from tests.benchmarks import results
-from tests.benchmarks.broad_crawl import CRAWLS, crawl, web_of
-from tests.benchmarks.broad_web import host
+from tests.benchmarks.broad_crawl import CRAWLS, crawl, host, web_of
 from tests.scheduler.queues import Doors, FakeCrawler, ours, scrapys
 
 

@@ -1,76 +1,66 @@
 """Pages a second of crawls of sites that were never seen, by the latency of the sites.
 
-    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--tls no yes] [--json FILE]
+    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--json FILE]
 
-One server is all sites, over real sockets: every address of 127/8 is one. It answers each request,
-for robots.txt and for the page of a site alike, after the latency. Crawls run one after the other,
-in turns: without robots.txt, with Scrapy's built-in middleware, and with scrapy-rep as it is
-installed, with a new store. A ratio is the median of those of each round. Printed are also the
-ratios of the processor time of the whole crawls.
+One server is all sites, over real sockets. It answers each request, for robots.txt and for the page
+of a site alike, after the latency. Crawls run one after the other, in turns: without robots.txt, with
+Scrapy's built-in middleware, and with scrapy-rep as it is installed, with a new store. A ratio is the
+median of those of each round. Printed are also the ratios of the processor time of the whole crawls.
 """
 
 import argparse
+import resource
 import statistics
 import tempfile
-from pathlib import Path
 
 from tests.benchmarks import results
 from tests.benchmarks.broad_crawl import CRAWLS, crawl, web_of
-from tests.certificate import make_certificate
 
 
-def run(name, latency, certificate, options):
+def run(name, latency, options):
     """Return the pages of a second, and the processor time of a page in microseconds."""
-    with web_of(["far"], latency, certificate) as web, tempfile.TemporaryDirectory() as folder:
-        store = f"sqlite:///{folder}/robots.sqlite"
+    web = web_of(["rules"] * options.sites, latency, robots_seconds=latency)
+    with web, tempfile.TemporaryDirectory() as folder:
         settings = {
             **CRAWLS[name],
-            "REP_STORE": store,
+            "REP_STORE": f"sqlite:///{folder}/robots.sqlite",
             "CONCURRENT_REQUESTS": options.concurrency,
             "DNSCACHE_ENABLED": False,
         }
-        scheme = "https" if certificate else "http"
-        result = crawl(
-            web, settings, scheme=scheme, origins=list(range(options.sites)), paths=["/"]
-        )
+        result = crawl(web, settings, origins=range(options.sites), paths=["/"])
     assert result["results"] == {"page": options.sites}, result["results"]
     return options.sites / result["seconds"], 1e6 * result["cpu"] / options.sites
 
 
-def measure(latency, tls, certificate, options):
-    own = certificate if tls == "yes" else None
+def measure(latency, options):
     rates, costs = results.in_turns(
-        CRAWLS, options.rounds, lambda name: run(name, latency, own, options)
+        CRAWLS, options.rounds, lambda name: run(name, latency, options)
     )
     row = {name: statistics.median(values) for name, values in rates.items()}
     ratio, of_cost = (results.median_ratio(each, "ours", "built-in") for each in (rates, costs))
     per_page = ", ".join(f"{name} {statistics.median(found):.0f}" for name, found in costs.items())
     print(
-        f"{latency:8g} {tls:>4} {row['off']:7.0f} {row['built-in']:9.0f} {row['ours']:7.0f}"
+        f"{latency:8g} {row['off']:7.0f} {row['built-in']:9.0f} {row['ours']:7.0f}"
         f" {ratio:14.2f}   {per_page} us of the processor a page, ratio {of_cost:.2f}",
         flush=True,
     )
-    return {"latency": round(1000 * latency), "TLS": tls, **row, "ours/built-in": ratio}
+    return {"latency": round(1000 * latency), **row, "ours/built-in": ratio}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--latencies", type=float, nargs="+", default=[0.05, 0.1, 0.3, 1.0])
-    parser.add_argument("--tls", choices=["no", "yes"], nargs="+", default=["no", "yes"])
     parser.add_argument("--sites", type=int, default=1_000)
     parser.add_argument("--concurrency", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     results.add_option(parser)
     options = parser.parse_args()
+    # Connections to all sites are kept.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     print(f"{options.sites} sites of one page, CONCURRENT_REQUESTS {options.concurrency}")
-    print(f"{'latency':>8} {'TLS':>4} {'off':>7} {'built-in':>9} {'ours':>7} {'ours/built-in':>14}")
-    with tempfile.TemporaryDirectory() as folder:
-        certificate = str(make_certificate(Path(folder, "certificate.pem")))
-        rows = [
-            measure(latency, tls, certificate, options)
-            for tls in options.tls
-            for latency in options.latencies
-        ]
+    print(f"{'latency':>8} {'off':>7} {'built-in':>9} {'ours':>7} {'ours/built-in':>14}")
+    rows = [measure(latency, options) for latency in options.latencies]
     if options.json:
         results.write(options.json, __spec__.name, rows)
 

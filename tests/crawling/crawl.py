@@ -55,6 +55,8 @@ class Crawl:
     parsed: list = field(default_factory=list)
     records: list = field(default_factory=list)
     ends: list = field(default_factory=list)
+    told: dict = field(default_factory=dict)
+    """What a spider of a process of its own tells besides."""
     stats: dict = field(default_factory=dict)
     crawler: object = None
 
@@ -90,6 +92,8 @@ class ListSpider(scrapy.Spider):
 
     name = "list"
     handle_httpstatus_all = True
+    settings_before = SETTINGS
+    """Of a crawl in a process of its own."""
 
     def __init__(self, requests=(), crawl=None, then=None, **kwargs):
         super().__init__(**kwargs)

@@ -1,8 +1,9 @@
 """A crawl in a process of its own, in one of Scrapy's three modes.
 
 Reads ``{"mode": ..., "settings": ..., "urls": [URL or [URL, meta], ...], "cancels": [urls], "script":
-[steps], "spider": path, "later": seconds}`` as a line of JSON from its standard input, and prints what
-came of it as the last line of its output. The clocks of scrapy_rep are so much ahead. The script is played beside the crawl; its steps are
+[steps], "spider": path, "arguments": of the spider, "later": seconds, "at_most": seconds or null}`` as a
+line of JSON from its standard input, and prints what came of it as the last line of its output, at the
+end or after so long. The clocks of scrapy_rep are ``later`` ahead. The script is played beside the crawl; its steps are
 
 - ``["stats", {name: number}]``: waits until the stats have come so far,
 - ``["hear", word]``: waits for that word, a line of standard input,
@@ -19,6 +20,7 @@ came of it as the last line of its output. The clocks of scrapy_rep are so much 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -31,12 +33,13 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import SETTINGS, Crawl, ListSpider, patient
+from tests.crawling.crawl import Crawl, ListSpider, patient
 from tests.waiting import Clock
 
 MODES = {
@@ -137,11 +140,13 @@ def main():
     if order["later"]:
         Clock().advance(order["later"])
     process_class, mode = MODES[order["mode"]]
-    settings = {**SETTINGS, "LOG_LEVEL": "ERROR", **order["settings"], **mode}
-    settings["REP_STORE"] = patient(settings["REP_STORE"])
+    cancels = order["cancels"]
+    spider = load_object(order["spider"])
+    settings = {**spider.settings_before, "LOG_LEVEL": "ERROR", **order["settings"], **mode}
+    if "REP_STORE" in spider.settings_before:
+        settings["REP_STORE"] = patient(settings["REP_STORE"])
     process = process_class(settings)
     result = Crawl()
-    cancels = order["cancels"]
     ends = []
 
     class Cancelling(ListSpider):
@@ -159,25 +164,38 @@ def main():
             return
             yield
 
-    spider = Cancelling if cancels else load_object(order["spider"])
-    crawler = process.create_crawler(spider)
+    crawler = process.create_crawler(Cancelling if cancels else spider)
     player = Player(crawler, order["script"])
     requests = [
         scrapy.Request(url[0], meta=url[1]) if isinstance(url, list) else url
         for url in order["urls"]
     ]
-    process.crawl(crawler, requests=requests, crawl=result)
+
+    def tell():
+        told = {
+            "fetched": result.fetched,
+            "dropped": result.dropped,
+            "failures": [repr(failure.value) for failure in result.failures],
+            "stats": crawler.stats.get_stats(),
+            "ends": ends,
+            "peak_kib": peak_kib(),
+            **result.told,
+        }
+        print(json.dumps(told, default=str), flush=True)
+
+    def give_up():
+        """End without waiting for what hangs."""
+        tell()
+        os._exit(0)
+
+    def opened():
+        call_later(order["at_most"], give_up)
+
+    if order["at_most"]:
+        crawler.signals.connect(opened, signals.spider_opened)
+    process.crawl(crawler, requests=requests, crawl=result, **order["arguments"])
     process.start()
-    stats = crawler.stats.get_stats()
-    told = {
-        "fetched": result.fetched,
-        "dropped": result.dropped,
-        "failures": [repr(failure.value) for failure in result.failures],
-        "stats": stats,
-        "ends": ends,
-        "peak_kib": peak_kib(),
-    }
-    print(json.dumps(told, default=str))
+    tell()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
 
 
 class CrawlProcess:
-    """A crawl in a process of its own, which outlives neither its test nor PATIENCE."""
+    """A crawl in a process of its own, which outlives neither its test nor ``patience``."""
 
     started: ClassVar = []
 
@@ -26,19 +26,23 @@ class CrawlProcess:
         cancels=(),
         script=(),
         spider="tests.crawling.crawl.ListSpider",
+        arguments=None,
         later=0,
+        at_most=None,
+        patience=PATIENCE,
         cwd=None,
         **settings,
     ):
         order = {"mode": mode, "settings": settings, "urls": urls, "spider": spider}
         order |= {"cancels": cancels, "script": script, "later": later}
+        order |= {"arguments": arguments or {}, "at_most": at_most}
         # A file, as nobody reads a pipe while the crawl is being talked with.
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         self.process = forking.start(
             str(MODE_CRAWL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=cwd
         )
         self.started.append(self)
-        self.alarm = threading.Timer(PATIENCE, self.process.kill)
+        self.alarm = threading.Timer(patience, self.process.kill)
         self.alarm.daemon = True
         self.alarm.start()
         self.tell(json.dumps(order))
@@ -57,6 +61,10 @@ class CrawlProcess:
         log = self._end()
         assert self.process.returncode == 0, log
         return {**json.loads(output.splitlines()[-1]), "log": log}
+
+    @property
+    def has_ended(self):
+        return self.process.poll() is not None
 
     def kill(self):
         if not self.log.closed:

@@ -117,7 +117,10 @@ def through(given):
 def middleware(kind, order, hosts, of=(1, [0])):
     """Return settings with a middleware that does this to the hosts: see `Part`."""
     hosts = {ADDRESSES.get(host, host): what for host, what in hosts.items()}
-    return {"WIRE_PARTS": [{"kind": kind, "order": order, "hosts": hosts, "of": of}]}
+    return {
+        "WIRE_PARTS": [{"kind": kind, "hosts": hosts, "of": of}],
+        "DOWNLOADER_MIDDLEWARES": {f"{PARTS}Part": order},
+    }
 
 
 BASE = Cell("plain", "our queue, nobody between", (Worker(base()),))
@@ -335,11 +338,12 @@ def controls():
     settings = middleware("sends_behind", LAST, BOTH)
     shows = "a middleware sends requests by itself"
     yield way("control-behind", shows, settings=settings, loses=("gap", "pause"))
-    (forgets, drops) = (
-        middleware(kind, order, {"paced": 1}, of)["WIRE_PARTS"]
-        for kind, order, of in (("forgets", AFTER, (10, [3])), ("drops", AFTER + 1, (1, [0])))
-    )
-    settings = {"WIRE_PARTS": forgets + drops}
+    forgets = middleware("forgets", AFTER, {"paced": 1}, (10, [3]))
+    drops = middleware("drops", AFTER, {"paced": 1})
+    settings = {
+        "WIRE_PARTS": forgets["WIRE_PARTS"] + drops["WIRE_PARTS"],
+        "DOWNLOADER_MIDDLEWARES": {f"{PARTS}Part": AFTER, f"{PARTS}OtherPart": AFTER + 1},
+    }
     shows = "a middleware forgets requests"
     more = {"loses": ("gap", "ends"), "at_most": 8.0}
     yield way("control-lost", shows, settings=settings, **more)

@@ -101,7 +101,9 @@ def ends(crawls, yielded):
 
     ``yielded`` has the numbers of the requests that are to end.
     """
-    counts = sum((crawl.ends for crawl in crawls), Counter())
+    counts = Counter()
+    for crawl in crawls:
+        counts.update({int(number): times for number, times in crawl["ends"].items()})
     return {
         "yielded": len(yielded),
         "ended": sum(number in counts for number in yielded),
@@ -116,7 +118,7 @@ def of_cell(cell, journal, crawls, yielded):
     if "paced" in hosts:
         found["gap"] = smallest_gap(journal, with_delay(cell))
     if "refusing" in hosts:
-        read = [crawl.refusal_read for crawl in crawls]
+        read = [crawl["refusal_read"] for crawl in crawls]
         found.update(pause(journal, cell, [each for each in read if each is not None]))
     if "changing" in hosts:
         found.update(decided(journal, cell))
@@ -129,7 +131,8 @@ def of_cell(cell, journal, crawls, yielded):
     ]
     found["pages"] = len(served)
     found.update(ends(crawls, yielded))
-    found["errors"] = sum(crawl.errors for crawl in crawls)
+    levels = ("log_count/ERROR", "log_count/CRITICAL")
+    found["errors"] = sum(crawl["stats"].get(each, 0) for crawl in crawls for each in levels)
     return found
 
 

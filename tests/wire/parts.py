@@ -27,14 +27,14 @@ def elsewhere(request, address):
 class Part:
     """A downloader middleware that does to requests for pages of some hosts what it is told.
 
-    ``told`` has the name of one of its methods, its order among middlewares, what that method is given
-    for each host, and ``of``: with ``(3, [0])``, only each third request.
+    WIRE_PARTS has the name of one of its methods, what that method is given for each host, and ``of``:
+    with ``(3, [0])``, only each third request.
     """
 
-    told = None
+    number = 0
 
     def __init__(self, crawler):
-        self.crawler = crawler
+        self.told = crawler.settings["WIRE_PARTS"][self.number]
         self.random = random.Random(41)
         self.does = getattr(self, self.told["kind"])
         self.every, self.of = self.told["of"]
@@ -96,6 +96,10 @@ class Part:
 
     async def forgets(self, request, _):
         await sleep(10_000)
+
+
+class OtherPart(Part):
+    number = 1
 
 
 class Stalls:

@@ -1,15 +1,13 @@
 """Runs a cell of the table: hosts, store and crawls, each in a process of its own."""
 
-import json
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from tests import forking
+from tests.crawling.process import CrawlProcess
 from tests.redis_server import RedisServer
 from tests.server_process import ServerProcess
 from tests.waiting import wait_until
@@ -39,62 +37,12 @@ def around(stories, store):
         yield folder, uri, web
 
 
-@dataclass
-class Process:
-    """A process of a worker that has ended."""
-
-    journal: list
-    log: str
-
-    def of(self, what):
-        """Return the entries of a kind."""
-        return [each for each in self.journal if each["what"] == what]
-
-    @property
-    def errors(self):
-        return sum(each["errors"] for each in self.of("closed") + self.of("gave up"))
-
-    @property
-    def ends(self):
-        """How often each request has ended, by its number."""
-        return Counter(each["number"] for each in self.of("end"))
-
-    @property
-    def refusal_read(self):
-        """When it had the headers of the first refusal."""
-        return next((each["t"] for each in self.of("read") if each["refused"]), None)
-
-
-class Running:
-    """A process that crawls."""
-
-    def __init__(self, order, folder, worker):
-        self.at_most = order["at_most"] + LATE
-        self.journal = folder / f"journal-{worker}.jsonl"
-        self.log = (folder / f"log-{worker}").open("w+")
-        self.process = forking.start(
-            str(HERE / "crawl.py"),
-            stdin=subprocess.PIPE,
-            stdout=self.log,
-            stderr=self.log,
-            cwd=folder,
-        )
-        self.process.stdin.write(json.dumps({**order, "journal": str(self.journal)}) + "\n")
-        self.process.stdin.close()
-
-    def wait(self):
-        """Wait for the end, and return what came of it."""
-        try:
-            self.process.wait(self.at_most)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.seek(0)
-        with self.log:
-            log = self.log.read()
-        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
-        journal = [json.loads(line) for line in lines if line.endswith("}")]
-        return Process(journal, log)
+def told_by(process):
+    """Wait for the end of a crawl, and return what it told: nothing if it had to be killed."""
+    try:
+        return process.result()
+    except AssertionError as error:
+        return {"ends": {}, "refusal_read": None, "stats": {}, "log": str(error)}
 
 
 @contextmanager
@@ -133,25 +81,38 @@ def crawl(cell):
     """Crawl a cell once; return its figures and the journal."""
     stories = {ADDRESSES.get(role, role): story for role, story in cell.stories.items()}
     with around(stories, cell.store) as (folder, uri, web), busy(cell.busy):
+        settings = {**SETTINGS, **cell.settings, "REP_STORE": uri}
+        if cell.jobdir:
+            settings["JOBDIR"] = "job"
         running, results, yielded = [], [], []
         for number, worker in enumerate(cell.workers):
             if worker.begins == "refused":
                 wait_until(lambda: has_refused(web.journal()))
             elif worker.begins == "ended":
-                results += [each.wait() for each in running]
+                results += map(told_by, running)
                 running = []
-            order, wanted = order_of(cell, worker, number, web.port)
-            order["settings"]["REP_STORE"] = uri
+            order, wanted = order_of(worker, number, web.port)
             yielded += wanted
-            running.append(Running(order, folder, number))
-        results += [each.wait() for each in running]
+            running.append(
+                CrawlProcess(
+                    "asyncio",
+                    [],
+                    spider="tests.wire.spider.WireSpider",
+                    arguments={"order": order},
+                    at_most=cell.at_most,
+                    patience=cell.at_most + LATE,
+                    cwd=folder,
+                    **settings,
+                )
+            )
+        results += map(told_by, running)
         journal = web.journal()
     found = figures.of_cell(cell, journal, results, yielded)
-    found["told"] = [each.log for each in results if each.log]
+    found["told"] = [each["log"] for each in results if each["log"]]
     return found, journal
 
 
-def order_of(cell, worker, number, port):
+def order_of(worker, number, port):
     """Return the order of a worker, and the numbers of the requests that are to end."""
 
     def url(host, each):
@@ -167,11 +128,8 @@ def order_of(cell, worker, number, port):
             wanted.append(each)
         if request["host"] in worker.awaits:
             awaited.append(each)
-    settings = {**SETTINGS, **cell.settings}
-    if cell.jobdir:
-        settings["JOBDIR"] = "job"
-    order = {"settings": settings, "requests": given, "at_most": cell.at_most, "awaited": awaited}
-    return {**order, "closes_after_refusal": worker.closes_after_refusal}, wanted
+    closes = worker.closes_after_refusal
+    return {"requests": given, "awaited": awaited, "closes_after_refusal": closes}, wanted
 
 
 def has_refused(journal):

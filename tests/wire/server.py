@@ -35,6 +35,10 @@ class Story:
     """Its robots.txt; without one, the answer is 404."""
     changed: tuple[float, str] | None = None
     """Its robots.txt from so many seconds on after the first request for it."""
+    robots_seconds: float = 0.0
+    """How long its robots.txt takes."""
+    robots_failures: int = 0
+    """How many requests for it are answered with 503, before others."""
     max_age: int | None = None
     """``Cache-Control: max-age`` of robots.txt."""
     refuses: tuple[int, int, int] | None = None
@@ -58,14 +62,18 @@ class Host:
         self.story = story
         self.journal = []
         self.first_robots = None
-        self.pages = 0
+        self.robots = self.pages = 0
         self.refused_at = None
         self.is_probed = False
 
-    def robots_answer(self, at):
+    async def robots_answer(self, at):
         story = self.story
         if self.first_robots is None:
             self.first_robots = at
+        await asyncio.sleep(story.robots_seconds)
+        self.robots += 1
+        if self.robots <= story.robots_failures:
+            return 503, {}, b""
         text = story.robots
         if story.changed is not None and at - self.first_robots >= story.changed[0]:
             text = story.changed[1]
@@ -102,7 +110,7 @@ class Web:
         """
         story = host.story
         if path == "/robots.txt":
-            return host.robots_answer(at)
+            return await host.robots_answer(at)
         host.pages += 1
         if host.pages == story.loses:
             return LOST

@@ -1,8 +1,9 @@
-"""The spider of the table, and the journal of its process."""
+"""The spider of the table, and what it tells: how often each request has ended, and of a refusal."""
 
-import json
+import random
 import time
-from pathlib import Path
+from collections import Counter
+from contextlib import suppress
 
 import scrapy
 from scrapy import signals
@@ -12,37 +13,30 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, DeferredList
 
 from scrapy_rep.utils.concurrency import sleep
-
-
-class Journal:
-    """What happened in a process, a line of JSON each, in a file that survives it."""
-
-    def __init__(self, path):
-        self.file = Path(path).open("a", buffering=1)  # noqa: SIM115
-
-    def write(self, what, **more):
-        self.file.write(json.dumps({"t": time.monotonic(), "what": what, **more}) + "\n")
+from tests.crawling.crawl import SETTINGS
 
 
 class WireSpider(scrapy.Spider):
-    """Sends the requests of its order at their times, and writes down when each ended.
+    """Sends the requests of its order at their times.
 
     A request of the order has a number, which its path ends with, or None, if it is not counted; a URL;
     its ``meta``, if it has any; the seconds ``at`` which it is sent; and a way: it is yielded by ``start``,
     or the callback of the first page sends it ``direct``ly, or has it in an item as ``media``. The request
-    ``then`` is yielded for its page, with a copy of the ``meta`` of that.
+    ``then`` is yielded for its page, with a copy of the ``meta`` of that. The spider closes when the
+    requests with the numbers ``awaited`` have ended, or ``closes_after_refusal``.
     """
 
     name = "wire"
-    order = None
+    settings_before = SETTINGS
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
+        random.seed(41)
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.journal = Journal(spider.order["journal"])
         spider.began = time.monotonic()
         spider.awaited = set(spider.order["awaited"])
         spider.has_begun_others = False
+        spider.crawl.told = {"ends": Counter(), "refusal_read": None}
         crawler.signals.connect(spider.headers_received, signals.headers_received)
         if spider.order["closes_after_refusal"]:
             crawler.signals.connect(spider.response_downloaded, signals.response_downloaded)
@@ -76,7 +70,7 @@ class WireSpider(scrapy.Spider):
         )
 
     async def parse(self, response, number, then=None):
-        self.account(number, "page")
+        self.account(number)
         if then is not None:
             yield self.request(then, response.meta)
         if not self.has_begun_others:
@@ -88,27 +82,25 @@ class WireSpider(scrapy.Spider):
 
     async def send(self, each):
         await self.until(each["at"])
-        try:
-            response = await self.crawler.engine.download_async(self.request(each))
-        except Exception as error:  # noqa: BLE001 - counted
-            self.account(each["number"], type(error).__name__)
-        else:
-            self.account(each["number"], f"direct {response.status}")
+        with suppress(Exception):
+            await self.crawler.engine.download_async(self.request(each))
+        self.account(each["number"])
 
     def failed(self, failure):
-        self.account(failure.request.cb_kwargs["number"], type(failure.value).__name__)
+        self.account(failure.request.cb_kwargs["number"])
 
-    def account(self, number, outcome):
+    def account(self, number):
         if number is None:
             return
-        self.journal.write("end", number=number, outcome=outcome)
+        self.crawl.told["ends"][number] += 1
         if number in self.awaited:
             self.awaited.remove(number)
             if not self.awaited:
                 self.close_now()
 
-    def headers_received(self, headers, request):
-        self.journal.write("read", refused="Retry-After" in headers)
+    def headers_received(self, headers):
+        if "Retry-After" in headers and self.crawl.told["refusal_read"] is None:
+            self.crawl.told["refusal_read"] = time.monotonic()
 
     def response_downloaded(self, response):
         if response.status == 429:
@@ -123,7 +115,6 @@ class CountedFiles(FilesPipeline):
     """Scrapy's pipeline, whose downloads are counted as the spider's requests."""
 
     def item_completed(self, results, item, info):
-        for url, (ok, result) in zip(item["file_urls"], results, strict=True):
-            outcome = "media" if ok else type(result.value).__name__
-            info.spider.account(int(url.rpartition("/")[2]), outcome)
+        for url in item["file_urls"]:
+            info.spider.account(int(url.rpartition("/")[2]))
         return item
