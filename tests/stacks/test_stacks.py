@@ -6,6 +6,7 @@ import json
 from dataclasses import KW_ONLY, dataclass
 
 import pytest
+from twisted.internet.threads import deferToThread
 
 from tests.crawling.web import redirect
 from tests.stacks.endpoints import Endpoint, Proxy, UrlAPI, ZyteAPI
@@ -281,16 +282,14 @@ def test_chromium_waits_for_the_robots_txt_that_it_is_led_to(stack, filled):
 
 
 @pytest.mark.needs("h2", "priority")
-def test_http2(stack, certificate):
+async def test_http2(stack, certificate):
     stack.web = H2Web(certificate)
-    try:
-        sites = stack.sites(*BIG)
-        handler = {"https": f"{HANDLERS}.http2.H2DownloadHandler"}
-        stack.crawl(sites, settings={"DOWNLOAD_HANDLERS": handler})
-        assert {headers["protocol"] for _, _, headers in sites.journal()} == {"HTTP/2"}
-        stack.check(sites)
-    finally:
-        stack.web.close()
+    sites = stack.sites(*BIG)
+    handler = {"https": f"{HANDLERS}.http2.H2DownloadHandler"}
+    await deferToThread(stack.crawl, sites, settings={"DOWNLOAD_HANDLERS": handler})
+    assert {headers["protocol"] for _, _, headers in sites.journal()} == {"HTTP/2"}
+    stack.check(sites)
+    await stack.web.close()
 
 
 @pytest.mark.parametrize(
