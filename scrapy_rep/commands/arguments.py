@@ -21,7 +21,7 @@ from scrapy_rep.utils.text import printable, without_credentials
 
 
 class Subcommand(NamedTuple):
-    """What ``robots.py`` needs to list and run a subcommand."""
+    """A subcommand, as ``robots.py`` lists and runs it."""
 
     name: str
     arguments: str
@@ -112,35 +112,12 @@ def check_url(url: str) -> None:
     try:
         origin_of(url)
     except ValueError as error:
-        raise usage_error(invalid_url_text(url, error, scheme_hint(url))) from None
+        raise usage_error(invalid_url_text(url, error)) from None
 
 
-def invalid_url_text(url: str, error: ValueError, hint: str) -> str:
-    """Return a message with ``url``, without its credentials, ``error`` and ``hint``."""
-    return f"{printable(without_credentials(url))}: {printable(str(error))}{hint}"
-
-
-def file_or_scheme_hint(text: str) -> str:
-    """Return a hint, ``; …``, if ``text`` is a file or may be a URL without scheme; else ``""``."""
-    # The name of a file may look like that of a host.
-    with suppress(OSError, ValueError):
-        if Path(text).is_file():
-            return f"; to read URLs from that file, use --urls-from {text}"
-    return scheme_hint(text)
-
-
-def scheme_hint(text: str) -> str:
-    """Return ``; did you mean …?`` if ``text`` may be a URL without a scheme; else ``""``."""
-    try:
-        origin = origin_of(f"https://{text}")
-    except ValueError:
-        return ""
-    # A word without a dot, or the name of a text file, is probably not a host.
-    is_host = "." in origin.host or origin.host == "localhost"
-    if "@" in text or not is_host or text.endswith(".txt"):
-        return ""
-    authority = str(origin).partition("://")[2]
-    return f"; did you mean https://{authority} or http://{authority}?"
+def invalid_url_text(url: str, error: ValueError) -> str:
+    """Return a message with ``url``, without its credentials, and ``error``."""
+    return f"{printable(without_credentials(url))}: {printable(str(error))}"
 
 
 def read_file(path: str) -> bytes:
@@ -148,11 +125,7 @@ def read_file(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        hint = ""
-        if isinstance(error, FileNotFoundError):
-            is_url = "://" in path
-            hint = "; it must be the path of a file, not a URL" if is_url else scheme_hint(path)
-        raise usage_error(f"{without_credentials(path)}: {error.strerror}{hint}") from None
+        raise usage_error(f"{without_credentials(path)}: {error.strerror}") from None
 
 
 def urls_of(command: str, urls: list[str], opts: argparse.Namespace) -> list[str]:

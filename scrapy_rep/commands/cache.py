@@ -19,7 +19,7 @@ from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.settings import Options, unknown_settings
+from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.uri import display_name, is_persistent, make_store, path_of
 from scrapy_rep.utils.text import counted, printable
@@ -31,15 +31,12 @@ _AT_A_TIME: Final = 50
 def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     options = runner.options
     name, arguments = (args[0] if args else ""), args[1:]
-    if name not in ACTIONS:
+    if name not in _ACTIONS:
         got = f" (got: {name!a})" if args else ""
-        forms = ", ".join(f"{each} ORIGIN" if each in _OF_ORIGIN else each for each in ACTIONS)
-        raise usage_error(f"cache requires an action, one of: {forms}{got}")
-    if len(arguments) != (1 if name in _OF_ORIGIN else 0):
-        takes = "one origin" if name in _OF_ORIGIN else "no arguments"
+        raise usage_error(f"cache requires an action, one of: {_FORMS}{got}")
+    if len(arguments) != (name in _OF_SITE):
+        takes = "one URL of a site" if name in _OF_SITE else "no arguments"
         raise usage_error(f"cache {name} takes {takes}")
-    if name == "drop" and unknown_settings(runner.settings):
-        raise usage_error(f"cache {name} takes no unknown settings: nothing was changed")
     for text in arguments:
         check_url(text)
     origins = [origin_of(text) for text in arguments]
@@ -57,7 +54,7 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     store = make_store(options.store_config)
     actions = _Actions(options, store, opts.json)
     try:
-        return ACTIONS[name](actions, *origins)
+        return _ACTIONS[name](actions, *origins)
     except StoreError as error:
         print(f"{actions.store_name}: {printable(str(error))}", file=sys.stderr)
         return EXIT_UNKNOWN
@@ -129,16 +126,17 @@ class _Actions:
         return EXIT_NO
 
 
-ACTIONS: Final[dict[str, Callable[..., int]]] = {
+_ACTIONS: Final[dict[str, Callable[..., int]]] = {
     "list": _Actions.list_all,
     "show": _Actions.show,
     "drop": _Actions.drop,
 }
-_OF_ORIGIN: Final = {"show", "drop"}
+_OF_SITE: Final = {"show", "drop"}
+_FORMS: Final = "list, show URL, drop URL"
 CACHE: Final = Subcommand(
     "cache",
-    f"{'|'.join(ACTIONS)} ...",
-    "list, show ORIGIN, drop ORIGIN: the contents of the store",
+    f"{'|'.join(_ACTIONS)} ...",
+    f"{_FORMS}: the contents of the store",
     ("--json",),
     _cache,
 )

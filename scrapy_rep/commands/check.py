@@ -12,7 +12,6 @@ from scrapy.crawler import Crawler
 from scrapy_rep.commands.arguments import (
     Subcommand,
     displayed_name,
-    file_or_scheme_hint,
     read_robotstxt,
     urls_of,
     usage_error,
@@ -105,14 +104,15 @@ def _result_line(url: str, result: _Result, started: float, *, as_json: bool) ->
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
-        return f"{line}  {printable(str(verdict))}{file_or_scheme_hint(url)}"
+        return f"{line}  {printable(str(verdict))}"
     is_from_store = None if fetched_at is None else fetched_at < started
     if as_json:
         more = {"tokens": tokens, "from_store": is_from_store}
         return json.dumps({"url": url, **verdict.as_dict(), **more})
     how = "" if verdict.reason is Reason.CLOSING else f", as {describe_tokens(tokens)}"
     if fetched_at is not None:
-        how += f", fetched {describe_age(time() - fetched_at) if is_from_store else 'just now'}"
+        when = describe_age(time() - fetched_at) if is_from_store else "just now"
+        how += f", {'fetched' if verdict.outage is None else 'tried'} {when}"
     return f"{line}  {printable(describe_decision(verdict, judgement))}{how}"
 
 

@@ -23,6 +23,7 @@ from scrapy_rep.commands.output import describe_tokens, exit_status_of, section,
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
 from scrapy_rep.protocol.parser import ANYONE, Explanation, RobotsTxt
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import LICENSE, Usage
@@ -45,9 +46,10 @@ class _Explained:
     started: float
     back_off: float | None = None
 
-    def is_from_store(self, record: Record) -> bool:
-        """Return whether ``record`` was in the store before the command began."""
-        return record.last.evidence.at < self.started
+    @property
+    def is_from_store(self) -> bool:
+        """Whether the record was in the store before the command began."""
+        return self.record is not None and self.record.last.evidence.at < self.started
 
     def explanation(self) -> Explanation | None:
         if self.rules is None:
@@ -118,7 +120,7 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     if got.record is not None:
         result["robotstxt"] = {
             **record_text.as_dict(got.record, options, time()),
-            "from_store": got.is_from_store(got.record),
+            "from_store": got.is_from_store,
         }
     return json.dumps(result)
 
@@ -130,21 +132,24 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     ]
     override = got.decision.override
     if got.back_off is not None:
-        why = IN_PAUSE.text
-        lines += section("Back-off", [f"{why}: no requests until {utc_time_text(got.back_off)}"])
+        until = utc_time_text(got.back_off)
+        lines += section("Back-off", [f"{IN_PAUSE.text}: no requests until {until}"])
     if override is not None:
-        until = override.until
-        end = "does not expire" if until is None else f"valid until {utc_time_text(until)}"
+        end = "does not expire"
+        if override.until is not None:
+            end = f"valid until {utc_time_text(override.until)}"
         lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
-        stored = got.is_from_store(got.record)
-        source = f"from {display_name(options.store)}" if stored else "just fetched"
-        how = record_text.details(got.record, options, time(), source)
-        lines += section("robots.txt", how)
+        source = (
+            f"from {display_name(options.store)}" if got.is_from_store else "not from the store"
+        )
+        lines += section("robots.txt", record_text.details(got.record, options, time(), source))
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
     explanation = got.explanation()
-    if explanation is not None:
-        lines += section("Group", _group_lines(explanation))
+    if explanation is not None and got.rules is not None:
+        fields = got.rules.fields_for(*explanation.tokens, names=DELAY_FIELDS)
+        delays = [f"line {each.line}: {printable(f'{each.name}: {each.value}')}" for each in fields]
+        lines += section("Group", _group_lines(explanation) + delays)
         title = f"Rules that match {printable(explanation.target)}, the longest first"
         lines += section(title, _matching_lines(explanation))
     if got.usage.statements or purposes:
@@ -170,8 +175,7 @@ def _group_lines(explanation: Explanation) -> list[str]:
         return ["none: there is no group for these tokens, and none for '*'"]
     agents = explanation.group.agents
     numbers = ", ".join(str(agent.line) for agent in agents)
-    is_anyone = explanation.token == ANYONE
-    names = "'*'" if is_anyone else explanation.token
+    names = "'*'" if explanation.token == ANYONE else explanation.token
     where = f"User-agent in line{'s' if len(agents) > 1 else ''} {numbers}"
     lines = [f"{names}, {where}, {counted(len(explanation.group.rules), 'rule')}"]
     others = explanation.tokens

@@ -27,7 +27,6 @@ _COLOURS: Final = {
 _WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _CLEAR: Final = "\r\x1b[K"
-_WIDTH: Final = 30
 _INTERVAL: Final = 0.1
 
 
@@ -56,12 +55,11 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 class Progress:
-    """A bar in the last line of the terminal, on standard error; not for a single URL."""
+    """Shows in the last line of the terminal how many URLs are done; not for a single one."""
 
     def __init__(self, total: int) -> None:
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
-        self._start = monotonic()
         self._drawn = -math.inf
         self.update(0)
 
@@ -73,18 +71,12 @@ class Progress:
 
     def update(self, done: int) -> None:
         """Show, not more often than every _INTERVAL, how many are ``done``; if all are, clear."""
-        now = monotonic()
         if done == self._total:
             self.clear()
-        elif self._shows and now - self._drawn >= _INTERVAL:
-            self._drawn = now
-            sys.stderr.write(f"{_CLEAR}{self._text(done, now - self._start)}")
+        elif self._shows and monotonic() - self._drawn >= _INTERVAL:
+            self._drawn = monotonic()
+            sys.stderr.write(f"{_CLEAR}{done:,} of {self._total:,}")
             sys.stderr.flush()
-
-    def _text(self, done: int, seconds: float) -> str:
-        rate = f", {done / seconds:.{0 if done >= 10 * seconds else 1}f}/s" if seconds else ""
-        width = done * _WIDTH // self._total
-        return f"[{'#' * width:.<{_WIDTH}}] {done:,} of {self._total:,}{rate}"
 
 
 def describe_tokens(tokens: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ from scrapy.crawler import Crawler
 from scrapy_rep.admission.delays import DelayLimits
 from scrapy_rep.commands.arguments import (
     Subcommand,
-    file_or_scheme_hint,
     invalid_url_text,
     urls_of,
 )
@@ -104,7 +103,7 @@ class _Plan:
                 request = Request(url)
                 _, decision = await robots.decide(request)
             except ValueError as error:
-                self._warn(invalid_url_text(url, error, file_or_scheme_hint(url)))
+                self._warn(invalid_url_text(url, error))
             except CrawlClosingError:
                 return
             else:

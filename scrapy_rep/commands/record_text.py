@@ -34,7 +34,7 @@ def summary(record: Record, options: Options, now: float) -> str:
     if record.copy is not None:
         size = counted(len(record.copy.body), "byte")
         parts.append(size if since is None else f"a copy of {size}")
-    parts.append(f"fetched {describe_age(now - evidence.at)}")
+    parts.append(f"{'fetched' if since is None else 'tried'} {describe_age(now - evidence.at)}")
     if since is not None and record.tries > 1:
         parts.append(f"unreachable for {describe_duration(now - since)}, tries: {record.tries}")
     left = options.policy.access(record, now).end - now
@@ -53,9 +53,8 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{counted(evidence.size, 'byte')}{cut}")
-    lines.append(
-        f"fetched at {utc_time_text(evidence.at)}, {describe_age(now - evidence.at)} ({source})"
-    )
+    asked = f"{utc_time_text(evidence.at)}, {describe_age(now - evidence.at)} ({source})"
+    lines.append(f"{'fetched' if record.unreachable_since is None else 'tried'} at {asked}")
     end = options.policy.access(record, now).end
     if record.unreachable_since is None:
         due = options.policy.is_due(record, now)
@@ -66,18 +65,4 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
     )
     if record.next_try is not None:
         lines.append(f"next try not before {utc_time_text(record.next_try)}")
-    lines.append(_describe_prospect(record, options))
     return lines
-
-
-def _describe_prospect(record: Record, options: Options) -> str:
-    copy = record.copy
-    if not record.of_origin:
-        return "not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER"
-    if copy is None:
-        after = options.unreachable_allow_after
-        then = "everything is allowed, because there is no copy"
-    else:
-        after, then = options.unreachable_stale_after, "the last good copy is used"
-    opened = record.last.evidence.at + max(0.0, after - record.unreachable_for)
-    return f"if all tries fail until {utc_time_text(opened)}, {then}"

@@ -17,7 +17,7 @@ from scrapy.utils.project import inside_project
 from scrapy_rep import stores
 from scrapy_rep.addon import Addon
 from scrapy_rep.commands.arguments import OPTIONS, Subcommand, usage_error
-from scrapy_rep.commands.cache import ACTIONS, CACHE
+from scrapy_rep.commands.cache import CACHE
 from scrapy_rep.commands.check import CHECK
 from scrapy_rep.commands.explain import EXPLAIN
 from scrapy_rep.commands.lint import LINT
@@ -27,7 +27,6 @@ from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.settings import unknown_settings
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.setting_readers import closest
 
 _SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, PLAN)}
 _ABOVE_SPIDER: Final = SETTINGS_PRIORITIES["spider"] + 1
@@ -129,12 +128,10 @@ class Command(ScrapyCommand):
     def _spidercls_of(self, name: str | None) -> type[Spider] | None:
         if name is None or self.crawler_process is None:
             return None
-        loader = self.crawler_process.spider_loader
         try:
-            return loader.load(name)
+            return self.crawler_process.spider_loader.load(name)
         except KeyError:
-            hint = _hint(closest(name, loader.list()))
-            raise usage_error(f"there is no spider {name!a} in this project{hint}") from None
+            raise usage_error(f"there is no spider {name!a} in this project") from None
 
 
 def _print_store_warnings() -> None:
@@ -147,13 +144,11 @@ def _print_store_warnings() -> None:
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
     for arg in args:
         if arg.startswith("-") and arg != "-":
-            raise usage_error(f"unknown option: {arg}{_hint(closest(arg, list(OPTIONS), 0.85))}")
+            raise usage_error(f"unknown option: {arg}")
     name = args[0] if args else ""
     if name not in _SUBCOMMANDS:
         got = f" (got: {name!a})" if args else ""
-        meant = f"{CACHE.name} {name}" if name in ACTIONS else closest(name, list(_SUBCOMMANDS))
-        listed = ", ".join(_SUBCOMMANDS)
-        raise usage_error(f"a subcommand is required, one of: {listed}{got}{_hint(meant)}")
+        raise usage_error(f"a subcommand is required, one of: {', '.join(_SUBCOMMANDS)}{got}")
     for flag in OPTIONS:
         names = _names_with(flag)
         is_given = getattr(opts, flag.strip("-").replace("-", "_")) not in (None, False, [])
@@ -162,7 +157,3 @@ def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
             of = f"{', '.join(others)} and {last}" if others else last
             raise usage_error(f"{flag} is an option of {of} only")
     return _SUBCOMMANDS[name]
-
-
-def _hint(meant: str | None) -> str:
-    return "" if meant is None else f"; did you mean {meant}?"

@@ -17,14 +17,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.extensions.files import (
-    encode_json,
-    iso_time,
-    make_file,
-    path_of_setting,
-    release,
-    reserve,
-)
+from scrapy_rep.extensions.files import encode_json, iso_time, make_file, path_of_setting
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
@@ -64,7 +57,6 @@ class RobotsEvidence:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        self._path = reserve(self._crawler, "REP_EVIDENCE", self._path)
         self._file = _LineFile(self._path, self._crawler)
         connect = self._crawler.signals.connect
         connect(self._robotstxt_verdict, signals.robotstxt_verdict)
@@ -99,7 +91,6 @@ class RobotsEvidence:
         self._crawler.signals.disconnect(self._robotstxt_verdict, signals.robotstxt_verdict)
         self._crawler.signals.disconnect(self._robotstxt_forbidden, signals.robotstxt_forbidden)
         self._file.close()
-        release(self._path)
         if not self._file.lost:
             self._logger.info("robots.txt evidence: %s", self._path)
 

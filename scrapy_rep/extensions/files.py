@@ -2,7 +2,6 @@
 
 import json
 from datetime import datetime, timezone
-from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -12,11 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.utils.log import LimitedLogger
 
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
-_in_use: Final[set[Path]] = set()
-"""Files that crawls of this process write."""
 encode_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 """Returns a value as JSON in ASCII. Values that JSON has no type for become strings."""
 
@@ -71,34 +67,6 @@ def make_file(name: str, path: Path) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise SettingsError(f"{name} is {str(path)!r}: it can't be written: {why}") from None
-
-
-def reserve(crawler: Crawler, name: str, path: Path) -> Path:
-    """Reserve and return ``path``, or a numbered one if another crawl of this process writes to it.
-
-    That is logged as a warning, with ``name``, the setting. ``release`` ends the reservation.
-    """
-    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    stem = path.name.removesuffix(ending)
-    numbers = count(2)
-    place = path
-    while place.resolve() in _in_use:
-        place = path.with_name(f"{stem}-{next(numbers)}{ending}")
-    if place != path:
-        LimitedLogger(__name__, crawler).warning(
-            "Another crawl of this process writes to %s, this one writes to %s: %%(name)s or "
-            "another placeholder in %s gives each a file of its own",
-            path,
-            place,
-            name,
-        )
-    _in_use.add(place.resolve())
-    return place
-
-
-def release(path: Path) -> None:
-    """End the reservation of ``path``, so that another crawl may write to it."""
-    _in_use.discard(path.resolve())
 
 
 def replace_file(path: Path, data: bytes) -> None:

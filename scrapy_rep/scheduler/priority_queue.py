@@ -170,7 +170,10 @@ class RobotsAwarePriorityQueue(Queue):
                     return None
                 source = self._source_if_free(lane)
                 if source is not None and (request := self._pop(lane)) is not None:
-                    return self._leave(request, source)
+                    if self._admission is not None:
+                        self._admission.idle.request_popped(source)
+                        store_source(request, source)
+                    return request
             wake_engine(self._crawler)
             return None
         finally:
@@ -222,27 +225,19 @@ class RobotsAwarePriorityQueue(Queue):
         if hold is None:
             self._forget_deferral(lane)
             return Source.QUEUE
-        if hold.reason.defers and self._is_overdue(lane, hold):
-            return Source.OVERDUE
+        if hold.reason.defers:
+            since = self._since.get(lane, self._clock.monotonic())
+            if self._is_overdue(since, hold, lane.origin):
+                self._deferred.discard(lane)
+                return Source.OVERDUE
+            if lane not in self._since:
+                self._since[lane] = since
+                self._deferred.add(lane)
+                stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
         self._let_wait(lane, hold)
         return None
 
-    def _is_overdue(self, lane: Lane, hold: Hold) -> bool:
-        """Return whether requests of ``lane`` leave to be dropped; if not, note that they wait."""
-        since = self._since.get(lane, self._clock.monotonic())
-        if lane.origin is None or self._admission is None:
-            return False
-        if self._is_too_late(since, hold, lane.origin):
-            self._deferred.discard(lane)
-            return True
-        if lane not in self._since:
-            self._since[lane] = since
-            self._deferred.add(lane)
-            stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
-        return False
-
-    def _is_too_late(self, since: float, hold: Hold, origin: Origin) -> bool:
-        """Return whether the end of ``hold`` is too late for what is deferred ``since`` a time."""
+    def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:
         admission = self._admission
         return admission is None or admission.idle.is_overdue(since, hold, admission.outage(origin))
 
@@ -285,12 +280,6 @@ class RobotsAwarePriorityQueue(Queue):
             request = None
         if (self._holds or self._since) and not self._requests.size_of(lane):
             self._forget(lane)
-        return request
-
-    def _leave(self, request: Request, source: Source) -> Request:
-        if self._admission is not None:
-            self._admission.idle.request_popped(source)
-            store_source(request, source)
         return request
 
     def _head(self, lane: Lane) -> Request:

@@ -13,7 +13,7 @@ killed loses what it had taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import count
 from secrets import token_hex
 from typing import Any, Final
@@ -32,7 +32,7 @@ from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.unreachable import MARGIN
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.utils.clock import Clock
@@ -41,7 +41,7 @@ from scrapy_rep.utils.scrapy_internals import is_closing, wake_engine
 from scrapy_rep.utils.text import counted
 
 _MOST_ROWS: Final = 1_000
-"""Requests in the table of a worker. If there are more, half of its longest lane goes to Redis."""
+"""Requests in the table of a worker. With so many, half of its longest lane goes to Redis."""
 _ENOUGH: Final = 20
 """Requests in the table above which no others are taken while there is no room for a lookup: other
 workers may have some."""
@@ -49,15 +49,15 @@ _MOST_TAKEN: Final = 50
 """Requests that are taken in one pop if all have to wait, so that the loop goes on."""
 _MOST_CLAIMED: Final = 100
 """Requests of an origin that are taken when it is due."""
-_LATER: Final = 30.0
-"""Seconds after which an origin is due of which requests are in a table, too. It is due before if
-the worker has none of them left."""
+_LATER: Final = 10.0
+"""Seconds after which what was too much for the table is due."""
 _CHECK_INTERVAL: Final = 1.0
-"""Seconds between two checks for origins that other workers let wait."""
+"""Seconds between two checks for due origins, and until an origin is due again of which only the
+first requests were taken."""
 
 _CLAIM: Final = """
 -- Take the first requests of an origin that is due; if it has more, it is due again `later`.
--- Return this origin or nothing, its requests, the number of origins, and when the next is due.
+-- Return these requests, the number of origins, and when the next is due.
 -- It removes before it adds: a Redis without free memory lets a script add only then.
 local due, now, most, later = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local found, origin = {}, redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1)[1]
@@ -69,21 +69,84 @@ if origin then
     if redis.call('EXISTS', waiting) == 1 then redis.call('ZADD', due, later, origin) end
 end
 local next_due = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
-return {origin or false, found, redis.call('ZCARD', due), next_due or 'inf'}
+return {found, redis.call('ZCARD', due), next_due or 'inf'}
 """
+
+
+class _Waiting:
+    """The requests that wait in Redis, of all workers."""
+
+    def __init__(self, crawler: Crawler, queue: Base) -> None:
+        self._crawler = crawler
+        self._queue = queue
+        self._key = f"{queue.key}:waiting"
+        self._claim = queue.server.register_script(_CLAIM)
+        self._worker, self._numbers = token_hex(4), count()
+        self._clock = Clock()
+        self.check_at = self.next_due = 0.0
+        """When Redis is asked for due origins, and when the next one is due, as far as known."""
+        self.origins = 0
+        """The number of origins that wait, as far as known."""
+
+    def count(self) -> int:
+        self.origins = self._queue.server.zcard(self._key)
+        return self.origins
+
+    def store(self, origin: Origin, requests: list[Request], seconds: float, since: float) -> None:
+        """Let requests wait for ``seconds``; ``since`` is as for ``_OwnTable.put``."""
+        rows = {}
+        for request in requests:
+            data = self._queue._encode_request(request)  # noqa: SLF001 - for subclasses
+            data = data.encode() if isinstance(data, str) else data
+            name = f"{self._clock.time():017.6f}{next(self._numbers):09}{self._worker} {since} "
+            rows[name.encode() + data] = -request.priority
+        with self._queue.server.pipeline() as pipe:
+            pipe.zadd(f"{self._key}:{origin}", rows)
+            pipe.zadd(self._key, {str(origin): self._clock.time() + seconds})
+            pipe.zcard(self._key)
+            self.origins = pipe.execute()[-1]
+        self._set_next_due(seconds)
+
+    def take(self) -> Iterator[tuple[Request, float]]:
+        """Remove the first requests of an origin that is due; yield each, and its ``since``."""
+        now = self._clock.time()
+        rows, self.origins, next_due = self._claim(
+            keys=[self._key], args=[now, _MOST_CLAIMED, now + _CHECK_INTERVAL]
+        )
+        self.check_at, self.next_due = self._clock.monotonic() + _CHECK_INTERVAL, math.inf
+        self._set_next_due(float(next_due) - now)
+        for row in rows:
+            _, since, data = row.split(b" " if isinstance(row, bytes) else " ", 2)
+            try:
+                yield self._queue._decode_request(data), float(since)  # noqa: SLF001
+            except Exception as error:  # noqa: BLE001 - logged; the others must not be lost
+                stats.count(self._crawler, stats.QUEUE_UNREADABLE)
+                log_queue_error(self._crawler, error, "A request in %s can't be read", self._key)
+
+    def _set_next_due(self, seconds: float) -> None:
+        due = self._clock.monotonic() + max(0.0, seconds) + MARGIN
+        self.next_due, self.check_at = min(self.next_due, due), min(self.check_at, due)
+
+    def clear(self) -> None:
+        origins = self._queue.server.zrange(self._key, 0, -1)
+        names = [name.decode() if isinstance(name, bytes) else name for name in origins]
+        self._queue.server.delete(self._key, *(f"{self._key}:{name}" for name in names))
+
+    def describe(self) -> str:
+        if not self.origins:
+            return ""
+        seconds = max(0.0, self.next_due - self._clock.monotonic())
+        what = counted(self.origins, "unreachable origin")
+        return f"Waiting for {what}: the next try is in {seconds:.0f} s"
 
 
 class _OwnTable(RobotsAwarePriorityQueue):
     """The requests that this worker has taken, and that have to wait."""
 
-    def __init__(self, crawler: Crawler, shared: _HoldingRedisQueue, clock: Clock) -> None:
-        super().__init__(crawler, FifoMemoryQueue, "", clock=clock)
+    def __init__(self, crawler: Crawler, waiting: _Waiting) -> None:
+        super().__init__(crawler, FifoMemoryQueue, "")
         self._requests = self._heaps = RequestHeaps()
-        self._shared = shared
-        self.parted: set[Origin] = set()
-        """Origins of which Redis may have further requests."""
-        self.emptied: set[Origin] = set()
-        """Those of them of which this worker has none any more."""
+        self._waiting = waiting
 
     @property
     def size(self) -> int:
@@ -103,32 +166,36 @@ class _OwnTable(RobotsAwarePriorityQueue):
             began = since - self._clock.time() + self._clock.monotonic()
             self._since[lane] = min(began, self._since.get(lane, began))
 
+    def take_due(self) -> None:
+        """Move the first requests of an origin that is due from Redis to the table."""
+        if self.size < _MOST_ROWS and self._clock.monotonic() >= self._waiting.check_at:
+            for request, since in self._waiting.take():
+                self.put(request, since)
+            self._set_timer(self._waiting.next_due)
+
     def make_room(self) -> None:
-        """Move the last half of the longest lane that waits to Redis."""
+        """Move the last half of the longest lane that waits to Redis if the table is too long."""
+        if self.size < _MOST_ROWS:
+            return
         lane, size = max(self._heaps.waiting(), key=lambda each: each[1], default=(None, 0))
         if lane is not None:
             self._move(lane, self._clock.monotonic() + _LATER, keep=size // 2)
 
     def take_all(self) -> list[Request]:
         """Remove all requests, and return them."""
-        requests = [
-            request for lane in self._heaps.names() for request in self._heaps.requests_of(lane)
-        ]
+        lanes = self._heaps.names()
+        requests = [request for lane in lanes for request in self._heaps.requests_of(lane)]
         self._requests = self._heaps = RequestHeaps()
         return requests
 
-    def wake_at(self, when: float) -> None:
-        """Wake the engine at a time of the monotonic clock."""
-        self._set_timer(when)
-
     def count_deferred(self) -> tuple[int, bool]:
         number, only = super().count_deferred()
-        return number + self._shared.origins, only
+        return number + self._waiting.origins, only
 
     def idle_line(self) -> str:
-        return self._shared.idle_line()
+        return self._waiting.describe()
 
-    def _is_too_late(self, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002
+    def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002
         # That this worker has nothing else to do does not end the crawl.
         return self._admission is None or hold.until > since + self._admission.defer_timeout
 
@@ -142,13 +209,6 @@ class _OwnTable(RobotsAwarePriorityQueue):
                 return
         super()._let_wait(lane, hold)
 
-    def _pop(self, lane: Lane) -> Request | None:
-        request = super()._pop(lane)
-        if lane.origin in self.parted and not self._heaps.size_of(lane):
-            self.parted.discard(lane.origin)
-            self.emptied.add(lane.origin)
-        return request
-
     def _move(self, lane: Lane, until: float, keep: int = 0) -> None:
         """Let the requests of ``lane`` wait in Redis, but the first ones that it may ``keep``."""
         if lane.origin is None:
@@ -156,13 +216,11 @@ class _OwnTable(RobotsAwarePriorityQueue):
         requests, since = self._heaps.requests_of(lane), self._since.get(lane, 0.0)
         if since:
             since += self._clock.time() - self._clock.monotonic()
-        self._shared.store(lane.origin, requests[keep:], until - self._clock.monotonic(), since)
+        seconds = until - self._clock.monotonic()
+        self._waiting.store(lane.origin, requests[keep:], seconds, since)
+        self._set_timer(self._waiting.next_due)
         self._heaps.give_up(lane)
         self._forget(lane)
-        if keep:
-            self.parted.add(lane.origin)
-        else:
-            self.parted.discard(lane.origin)
         for request in requests[:keep]:
             self.put(request, since)
 
@@ -178,20 +236,11 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
     def __init__(self, server: Any, spider: Spider, key: str, serializer: Any = None) -> None:
         super().__init__(server, spider, key, serializer)
         self._crawler = spider.crawler
-        self._due = f"{self.key}:waiting"
-        self._claim = server.register_script(_CLAIM)
-        self._worker, self._numbers = token_hex(4), count()
-        self._check_at = self._next_due = 0.0
-        """When Redis is asked for due origins, and when the next one is due, as far as known."""
-        self.origins = 0
-        """The number of origins that wait in Redis."""
-        self._clock = Clock()
-        self._own = _OwnTable(self._crawler, self, self._clock)
+        self._waiting = _Waiting(self._crawler, self)
+        self._own = _OwnTable(self._crawler, self._waiting)
         admission = Admission.of(self._crawler)
         self._idle = None if admission is None else admission.idle
         self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
-
-    # What the scheduler calls.
 
     def __len__(self) -> int:
         """Return the number of requests that no other worker has taken.
@@ -200,15 +249,15 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
         ``spider_idle`` is sent.
         """
         size = int(super().__len__()) + self._own.size
-        self.origins = self.server.zcard(self._due)
+        origins = self._waiting.count()
         if not size and self._idle and self._idle.counts_as_empty(self._own.count_deferred()):
             return 0
-        return size + self.origins
+        return size + origins
 
     def clear(self) -> None:
         """Remove all requests, of all workers."""
-        origins = map(_text, self.server.zrange(self._due, 0, -1))
-        self.server.delete(self.key, self._due, *map(self._key_of, origins))
+        super().clear()
+        self._waiting.clear()
         self._own.take_all()
 
     def push(self, request: Request) -> None:
@@ -220,85 +269,18 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
         """Remove one request that may leave, and return it; None if there is none now."""
         if is_closing(self._crawler):
             return None
-        self._take_due()
+        self._own.take_due()
         for _ in range(_MOST_TAKEN):
             request = self._own.pop()
             if request is not None:
                 return request
+            self._own.make_room()
             taken = None if self._own.is_full else super().pop()
             if taken is None:
                 return None
             self._own.put(taken)
-            if self._own.size > _MOST_ROWS:
-                self._own.make_room()
         wake_engine(self._crawler)
         return None
-
-    # Requests that wait in Redis.
-
-    def store(
-        self, origin: Origin, requests: Iterable[Request], seconds: float, since: float
-    ) -> None:
-        """Let ``requests`` wait in Redis for ``seconds``; ``since`` is as for ``_OwnTable.put``."""
-        rows = {}
-        for request in requests:
-            data = self._encode_request(request)
-            data = data.encode() if isinstance(data, str) else data
-            name = f"{self._clock.time():017.6f}{next(self._numbers):09}{self._worker} {since} "
-            rows[name.encode() + data] = -request.priority
-        with self.server.pipeline() as pipe:
-            pipe.zadd(self._key_of(str(origin)), rows)
-            pipe.zadd(self._due, {str(origin): self._clock.time() + seconds})
-            pipe.zcard(self._due)
-            self.origins = pipe.execute()[-1]
-        self._set_next_due(seconds)
-
-    def _take_due(self) -> None:
-        """Move the first requests of an origin that is due to the table."""
-        now = self._clock.time()
-        if self._own.emptied:
-            self.server.zadd(self._due, {str(each): now for each in self._own.emptied}, xx=True)
-            self._own.emptied.clear()
-            self._check_at = 0.0
-        if self._own.size >= _MOST_ROWS or self._clock.monotonic() < self._check_at:
-            return
-        origin, rows, self.origins, next_due = self._claim(
-            keys=[self._due], args=[now, _MOST_CLAIMED, now + _LATER]
-        )
-        self._next_due = math.inf
-        self._check_at = self._clock.monotonic() + _CHECK_INTERVAL
-        self._set_next_due(float(next_due) - now)
-        if origin is None:
-            return
-        name = _text(origin)
-        self._own.parted.add(origin_of(name))
-        for row in rows:
-            _, since, data = row.split(b" " if isinstance(row, bytes) else " ", 2)
-            try:
-                request = self._decode_request(data)
-            except Exception as error:  # noqa: BLE001 - logged; the others must not be lost
-                stats.count(self._crawler, stats.QUEUE_UNREADABLE)
-                log_queue_error(self._crawler, error, "A request of %s can't be read", name)
-            else:
-                self._own.put(request, float(since))
-
-    def _set_next_due(self, seconds: float) -> None:
-        if seconds == math.inf:
-            return
-        due = self._clock.monotonic() + max(0.0, seconds) + MARGIN
-        self._next_due = min(self._next_due, due)
-        self._check_at = min(self._check_at, due)
-        self._own.wake_at(due)
-
-    def _key_of(self, origin: str) -> str:
-        return f"{self._due}:{origin}"
-
-    def idle_line(self) -> str:
-        if not self.origins:
-            return ""
-        what = counted(self.origins, "unreachable origin")
-        seconds = max(0.0, self._next_due - self._clock.monotonic())
-        return f"Waiting for {what}: the next try is in {seconds:.0f} s"
 
     def _spider_closed(self) -> None:
         self._own.stop()
@@ -327,7 +309,3 @@ class RobotsAwareRedisFifoQueue(_HoldingRedisQueue, FifoQueue):  # type: ignore[
 
 class RobotsAwareRedisLifoQueue(_HoldingRedisQueue, LifoQueue):  # type: ignore[misc]
     """The LifoQueue of scrapy-redis, for workers that let requests wait."""
-
-
-def _text(name: bytes | str) -> str:
-    return name.decode() if isinstance(name, bytes) else name

@@ -38,7 +38,7 @@ def test_cache_list_tells_what_crawls_left(web, store, robots_command):
     begins = [
         f"available    {sites[0].url('')}  status 200, {len(RULES)} bytes, fetched ",
         f"unavailable  {sites[1].url('')}  status 404, fetched ",
-        f"unreachable  {sites[2].url('')}  status 503, fetched ",
+        f"unreachable  {sites[2].url('')}  status 503, tried ",
     ]
     assert [line.startswith(begin) for line, begin in zip(lines, begins, strict=True)] == [True] * 3
     assert run.lines[-1].endswith("holds 3 origins")

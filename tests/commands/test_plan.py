@@ -42,8 +42,7 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
     ]
     assert run.status == 0
     assert run.err.splitlines() == [
-        "example.com/x: not an absolute http, https or ftp URL; "
-        "did you mean https://example.com or http://example.com?",
+        "example.com/x: not an absolute http, https or ftp URL",
         "mailto:a@b: not an absolute http, https or ftp URL",
     ]
     assert site.targets == failing.targets == []
@@ -130,9 +129,6 @@ def test_on_a_terminal_it_shows_how_far_it_is(web, tmp_path, command, total):
             while got := screen.read(1_000):
                 seen += got
     drawn = seen.decode().split("\r\x1b[K")
-    bars = [re.fullmatch(r"\[(#*)\.*\] ([\d,]+) of ([\d,]+), [\d.]+/s", text) for text in drawn]
-    assert any(bars)
-    for bar in filter(None, bars):
-        done, of = (int(number.replace(",", "")) for number in bar.group(2, 3))
-        assert (len(bar[1]), bar[3]) == (30 * done // of, total)
+    counts = [text for text in drawn if re.fullmatch(rf"[\d,]+ of {total}", text)]
+    assert counts
     assert drawn[-1] == ""

@@ -15,6 +15,7 @@ from tests.waiting import PATIENCE
 
 RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\n\nUser-agent: mybot\nDisallow: /\n"
+    "Crawl-delay: 5\n"
 )
 FILE = "\ufeffUser-agent: *\nDissallow: /a\nDisallow: private\nFoo: bar\n"
 
@@ -121,7 +122,7 @@ def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_comman
         "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt), as Scrapy",
         "allowed     http://b.example/\\udcff\\x0c\\u2028x  no-rule (robots.txt), as Scrapy",
     ]
-    assert run.lines[2].endswith("did you mean https://c.example or http://c.example?")
+    assert run.lines[2].endswith("c.example  not an absolute http, https or ftp URL")
     assert run.lines[3].startswith("can't tell  http://\\x1b[31m  ")
     assert [len(run.lines), run.status] == [5, 2]
     assert all(line.isprintable() for line in run.lines)
@@ -154,10 +155,11 @@ def test_explain_tells_until_when_nobody_knows(web, robots_command):
     assert run.out.startswith("can't tell: ")
     assert "unreachable (status 503)" in run.out
     assert "next try not before" in run.out
-    assert "everything is allowed, because there is no copy" in run.out
+    assert "tried at " in run.out
     robotstxt = robots_command("explain", "--json", site.url("/")).json["robotstxt"]
     assert (robotstxt["outcome"], robotstxt["status"]) == ("unreachable", 503)
     assert robotstxt["next_try"] > robotstxt["unreachable_since"] == robotstxt["at"]
+    assert ", tried just now\n" in robots_command("check", site.url("/")).out
 
 
 def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp_path):
@@ -207,7 +209,7 @@ def test_an_override_is_no_robotstxt(site, robots_command, tmp_path):
     assert (run.status, run.out) == (1, f"disallowed  {site.url('/')}  override, as Scrapy\n")
     assert len(site.robots_requests) == asked
     run = robots_command("lint", "-s", setting, site.url("/"))
-    assert (run.status, run.lines[-1]) == (0, "6 lines, findings: 0")
+    assert (run.status, run.lines[-1]) == (0, "7 lines, findings: 0")
     setting = setting.replace('"disallow"', '"file", "path": "none"')
     run = robots_command("check", "-s", setting, site.url("/"))
     assert (run.status, run.out) == (2, "")
@@ -260,6 +262,7 @@ def test_in_a_project_its_settings_count(site, robots_command, project, tmp_path
     assert "Disallow: / (line 6" in run.out
     assert not (tmp_path / "r.json").exists()
     again = robots_command("explain", site.url("/a"))
+    assert "  line 7: crawl-delay: 5" in again.lines
     store = re.escape(str(tmp_path / ".scrapy" / "robots.sqlite"))
     assert re.search(rf", (just now|\d+ \w+ ago) \(from {store}\)\n", again.out)
 
@@ -269,16 +272,6 @@ def test_an_unknown_setting_is_told(site, robots_command, rules):
     for arguments in (["check", site.url("/")], ["lint", "robots.txt"], ["plan", site.url("/")]):
         run = robots_command(*arguments, "-s", "REP_TIMOUT=3")
         assert (run.status, run.err) == (0, told)
-
-
-def test_the_name_of_a_file_in_place_of_a_url_is_told(robots_command, tmp_path):
-    (tmp_path / "urls.txt").touch()
-    hint = "use --urls-from urls.txt\n"
-    run = robots_command("check", "urls.txt")
-    assert run.status == 2
-    assert run.out.endswith(f"; to read URLs from that file, {hint}")
-    assert hint in robots_command("plan", "urls.txt").err
-    assert hint not in robots_command("explain", "urls.txt").err
 
 
 def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_command, tmp_path):

@@ -74,4 +74,4 @@ def test_plan_has_delay_and_purposes_of_the_spider(web, robots_command, spiders)
 def test_a_spider_that_is_not_there_is_told(robots_command, spiders):
     run = robots_command("check", "--spider", "setting", "https://a.example/")
     assert run.status == 2
-    assert "there is no spider 'setting' in this project; did you mean settings?\n" in run.err
+    assert "there is no spider 'setting' in this project\n" in run.err

@@ -2,7 +2,7 @@
 
 import pytest
 
-A, B = "http://a.example/", "https://b.example"
+A = "http://a.example/"
 TOKEN = "argument --agent: must be a product token or a User-Agent"
 STORE = ["cache", "list", "-s"]
 UNREADABLE = "redis-py can't read that URL"
@@ -12,11 +12,9 @@ UNREADABLE = "redis-py can't read that URL"
     ("arguments", "says"),
     [
         pytest.param([], "a subcommand is required, one of: check, explain, lint", marks=pytest.mark.real_process),
-        (["chekc"], "check, explain, lint, cache, plan (got: 'chekc'); did you mean check?\n"),
-        (["list"], "plan (got: 'list'); did you mean cache list?"),
+        (["chekc"], "check, explain, lint, cache, plan (got: 'chekc')\n"),
         (["check"], "check requires URLs"),
         (["check", "--frobnicate", A], "unknown option: --frobnicate\n"),
-        (["check", "--file", A, "x"], "the path of a file, not a URL"),
         (["check", "--file", "none.txt", A], "none.txt: No such file"),
         (["check", "--file", "-", "--urls-from", "-"], "can't both come from standard input"),
         (["check", "--agent", "", A], TOKEN),
@@ -24,19 +22,13 @@ UNREADABLE = "redis-py can't read that URL"
         (["check", "--purpose", "tdm", A], "--purpose is an option of explain and plan only"),
         (["check", "--fail-if", "hours=1", A], "--fail-if is an option of plan only"),
         (["check", "-s", "REP_TIMEOUT=soon", A], "REP_TIMEOUT is 'soon'"),
-        (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
-        (["explain", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL"),
-        (["explain", "--file", "x", A], "x: No such file"),
-        (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),
+        (["explain", "a.example/x"], "a.example/x: not an absolute http, https or ftp URL\n"),
         (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
-        (["cache"], "cache requires an action, one of: list, show ORIGIN"),
-        (["cache", "frobnicate"], "list, show ORIGIN, drop ORIGIN (got: 'frobnicate')\n"),
+        (["cache"], "cache requires an action, one of: list, show URL"),
+        (["cache", "frobnicate"], "list, show URL, drop URL (got: 'frobnicate')\n"),
         (["cache", "list", A], "cache list takes no arguments"),
-        (["cache", "show"], "cache show takes one origin"),
-        (["cache", "drop", A, B], "cache drop takes one origin"),
-        (["cache", "show", "a.example"], "did you mean https://a.example or http://a.example?"),
-        (["cache", "drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
-        (["cache", "drop", A, "-s", "REP_STORES=x"], "takes no unknown settings: nothing was changed"),
+        (["cache", "show"], "cache show takes one URL of a site"),
+        (["cache", "show", "a.example"], "a.example: not an absolute http, https or ftp URL\n"),
         (["cache", "list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
         (["cache", "list", "--fresh"], "--fresh is an option of check, explain, lint and plan only"),
         ([*STORE, "REP_STORE=redis://a/b"], "'redis://HOST:PORT/NUMBER', with the number"),

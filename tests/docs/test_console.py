@@ -38,7 +38,7 @@ TIMES = [
     (re.compile(r"settings [0-9a-f]{64}"), "(a digest)"),
     (re.compile(r"just now|\d+ \w+ ago"), "(ago)"),
     (re.compile(r"valid for \d+ \w+"), "(a while)"),
-    (re.compile(r"just fetched|from /\S+/robots.sqlite"), "(source)"),
+    (re.compile(r"not from the store|from /\S+/robots.sqlite"), "(source)"),
     (re.compile(r"(?m)^/\S+/robots.sqlite"), "(store)"),
 ]
 

@@ -5,16 +5,15 @@ import hashlib
 import json
 import logging
 import os
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request
 from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
-from tests.crawling.crawl import ListSpider, crawl, releasing_when
+from tests.crawling.crawl import crawl, releasing_when
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import PAGE, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_modes import MODES
@@ -125,20 +124,17 @@ async def test_what_has_no_rules_is_told_too(web, path, tmp_path):
     assert told[failing.url("/")]["fetched"] is not None
 
 
-async def test_a_dry_run_drops_nothing(web, path):
-    site = web.site(robots(RULES))
-    await crawl(site.url("/private"), settings={"REP_EVIDENCE": path, "REP_DRY_RUN": True})
-    (line,) = lines(path)
-    assert (line["allowed"], line["dropped"]) == (False, False)
-
-
-async def test_where_a_handler_went_by_itself_is_told(web, path):
+async def test_what_a_dry_run_sends_and_where_a_handler_went_by_itself_is_told(web, path):
     site = web.site(robots(RULES), paths={"/a": [redirect("/private")]})
     settings = {"REP_EVIDENCE": path, "DOWNLOAD_HANDLERS": {"http": Follows}}
+    await crawl(site.url("/a"), settings={**settings, "REP_DRY_RUN": True})
     await crawl(site.url("/a"), settings=settings)
-    assert [(line["url"], line["allowed"]) for line in lines(path)] == [
-        (site.url("/a"), True),
-        (site.url("/private"), False),
+    names = ("url", "allowed", "dropped")
+    assert [tuple(map(line.get, names)) for line in lines(path)] == [
+        (site.url("/a"), True, False),
+        (site.url("/private"), False, False),
+        (site.url("/a"), True, False),
+        (site.url("/private"), False, True),
     ]
 
 
@@ -158,19 +154,14 @@ async def test_a_stale_copy_is_the_text_that_is_told(web, path, clock, tmp_path)
     assert first["crawl"] != second["crawl"]
 
 
-async def test_crawls_at_once_have_a_file_each_and_know_what_the_other_has_fetched(web, path):
+async def test_crawls_at_once_append_to_one_file_and_know_what_the_other_has_fetched(web, path):
     site = web.site(held(robots(RULES)))
     options = {"meanwhile": releasing_when(lambda _: site.robots_requests, site)}
-    settings = {"REP_EVIDENCE": path}
     urls = site.url("/a"), site.url("/b")
-    crawls = [crawl(url, settings=settings, **options) for url in urls]
-    results = await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
-    other = path.with_name(path.name.replace(".", "-2.", 1))
-    told = [line for each in (path, other) for line in lines(each)]
-    assert sorted((line["url"], line["sha256"]) for line in told) == [(url, SHA256) for url in urls]
-    warnings = {text for _, result in results for text in result.messages(logging.WARNING)}
-    (warning,) = [text for text in warnings if text.startswith("Another crawl of this process")]
-    assert "another placeholder in REP_EVIDENCE" in warning
+    crawls = [crawl(url, settings={"REP_EVIDENCE": path}, **options) for url in urls]
+    await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
+    told = sorted((line["url"], line["sha256"]) for line in lines(path))
+    assert told == [(url, SHA256) for url in urls]
 
 
 @pytest.mark.parametrize("left", [b'{"time":"2026', b"\x1f\x8b\x08\x00\x00\x00"])
@@ -217,30 +208,6 @@ async def test_a_full_disk_stops_no_crawl(web, tmp_path):
         f"Evidence can't be written, the crawl continues without: {path}: No space left on device"
     )
     assert result.stats["robotstxt/evidence/lost"] == 2
-
-
-async def test_a_folder_that_goes_meanwhile_stops_no_crawl(web, path):
-    site = web.site(robots(RULES))
-    path = path.with_name("gone") / path.name
-
-    class Spider(ListSpider):
-        @classmethod
-        def from_crawler(cls, crawler, *args, **kwargs):
-            crawler.signals.connect(cls.remove, signals.engine_started, weak=False)
-            return super().from_crawler(crawler, *args, **kwargs)
-
-        @staticmethod
-        def remove():
-            shutil.rmtree(path.parent)
-
-    result = await crawl(site.url("/"), settings={"REP_EVIDENCE": path}, spidercls=Spider)
-    assert len(result.responses) == 1
-    assert result.messages(logging.ERROR) in (
-        [],
-        [
-            f"Evidence can't be written, the crawl continues without: {path}: No such file or directory"
-        ],
-    )
 
 
 async def test_a_file_that_is_no_gzip_stays_as_it_is(web, tmp_path):

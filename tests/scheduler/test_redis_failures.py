@@ -89,7 +89,7 @@ class Crawl:
                 self.doors.tell(site)
             self.recover()
             end_waits(self.redis)
-            self.queue._check_at = 0.0
+            self.queue._waiting.check_at = 0.0
             self.pop()
 
     @property

@@ -285,8 +285,10 @@ def fill(queue, *urls, **attributes):
 
 def drain(queue, looks=99):
     """Pop as often as a crawl does that is told to ask again; return the URLs."""
-    queue._check_at = 0.0
-    popped = [queue.pop() for _ in range(looks)]
+    popped = []
+    for _ in range(looks):
+        queue._waiting.check_at = 0.0
+        popped.append(queue.pop())
     return [request.url for request in popped if request is not None]
 
 
@@ -321,6 +323,7 @@ def test_what_waits_leaves_in_the_order_of_its_priority(redis, doors, queue):
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)
 def test_what_is_deferred_waits_in_redis(redis, doors, queue, monkeypatch, kind):
     monkeypatch.setattr(redis_queue, "_MOST_CLAIMED", 2)
+    monkeypatch.setattr(redis_queue, "_CHECK_INTERVAL", 0.0)
     doors.seconds = {DOWN: 600.0}
     urls = [f"{DOWN}/{number}" for number in range(5)]
     for number, url in enumerate(urls):
@@ -369,6 +372,7 @@ def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkey
     assert queue._own.size <= 4
     left = []
     for _ in urls:
+        end_waits(redis)
         doors.come(DOWN)
         left += drain(queue)
     assert left == urls
@@ -393,7 +397,7 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue, monkeypat
     assert drain(queue) == []
     end_waits(redis)
     doors.seconds = {DOWN: LONG}
-    queue._check_at = 0.0
+    queue._waiting.check_at = 0.0
     assert [take_ticket(queue.pop()).source for _ in range(2)] == ["overdue"] * 2
     assert drain(queue) == []
     assert redis.keys("*") == []

@@ -23,9 +23,7 @@ from scrapy_rep.extensions.files import (
     iso_time,
     make_file,
     path_of_setting,
-    release,
     replace_file,
-    reserve,
 )
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.settings import Options
@@ -75,13 +73,12 @@ class RobotsReport:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        self._path = reserve(self._crawler, "REP_REPORT", self._path)
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
         # and then there must be no report.
         self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
-        """Write the report in a thread, and release its path. Errors are logged."""
+        """Write the report in a thread. Errors are logged."""
         # Signals that arrive while the report is written are not counted.
         for receiver, signal in self._counts.receivers():
             self._crawler.signals.disconnect(receiver, signal)
@@ -94,8 +91,6 @@ class RobotsReport:
             self._logger.exception("The report was not written: %s", self._path)
         else:
             self._logger.info("robots.txt report: %s", self._path)
-        finally:
-            release(self._path)
 
     def _write_report(self, crawl: dict[str, Any]) -> None:
         """Write the report, with ``crawl`` in it. Runs in a thread; errors are raised."""

@@ -1,15 +1,13 @@
 """Where reports are written, and that no crawl writes over another's."""
 
 import json
-import logging
 import re
 
 import pytest
-from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
-from tests.crawling.crawl import crawl, releasing_when
-from tests.crawling.web import answer, held, robots
+from tests.crawling.crawl import crawl
+from tests.crawling.web import robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -24,22 +22,6 @@ class Broken:
 
 def origins(path):
     return [row["origin"] for row in json.loads(path.read_text())["origins"]]
-
-
-async def test_two_crawls_at_once_have_a_report_each(web, tmp_path):
-    page = held(answer(200, "a page"))
-    sites = [web.site(robots(RULES), paths={"*": [page]}) for _ in range(3)]
-    all_asked = releasing_when(lambda _: all(site.targets for site in sites), *sites)
-    settings = {"REP_REPORT": str(tmp_path / "report.json")}
-    crawls = [crawl(site.url("/"), settings=settings, meanwhile=all_asked) for site in sites]
-    results = await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
-    paths = [tmp_path / f"{name}.json" for name in ("report", "report-2", "report-3")]
-    assert sorted(tmp_path.iterdir()) == sorted(paths)
-    told = sorted(origins(path) for path in paths)
-    assert told == sorted([site.url("")] for site in sites)
-    warnings = {message for _, result in results for message in result.messages(logging.WARNING)}
-    assert len([text for text in warnings if text.startswith("Another crawl of this proc")]) == 2
-    assert any("%(name)s or another placeholder" in text for text in warnings)
 
 
 async def test_the_next_crawl_takes_the_place_of_the_last_unless_it_fails_at_its_start(
