@@ -18,7 +18,6 @@ from scrapy_rep.protocol.lexer import (
 )
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.parser import Field, RobotsTxt, names_in_agent
-from scrapy_rep.protocol.rules import rank_of
 from scrapy_rep.protocol.verdict import Rule
 
 
@@ -164,6 +163,6 @@ def _never_winning(rules: tuple[Rule, ...]) -> Iterator[Finding]:
         if rule.pattern.startswith(("/", "*")):
             same.setdefault(rule.pattern.rstrip("*") or "/", []).append(rule)
     for each in same.values():
-        winner = max(each, key=rank_of)
+        winner = max(each, key=lambda rule: (len(rule.pattern), rule.allow, -rule.line))
         text = f"line {winner.line} goes before it: {CODES['never-wins']}"
         yield from (Finding(rule.line, "never-wins", text) for rule in each if rule is not winner)

@@ -85,22 +85,17 @@ class RobotsTxt:
     the product tokens of a crawler, the most specific first.
     """
 
-    __slots__ = ("_contents", "_index_files", "_last", "_last_named")
+    __slots__ = ("_contents", "_last", "_last_named")
 
-    def __init__(self, contents: Contents, *, index_files: bool) -> None:
+    def __init__(self, contents: Contents) -> None:
         self._contents = contents
-        self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
         self._last_named: tuple[tuple[str, ...], bytes, list[Span]] | None = None
 
     @classmethod
-    def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
-        """Parse a body, which may be any bytes of any size: the fetch has cut it. Never raises.
-
-        With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
-        the directory itself, as in Google's parser.
-        """
-        return cls(Contents(body), index_files=index_files)
+    def parse(cls, body: bytes) -> RobotsTxt:
+        """Parse a body, which may be any bytes of any size: the fetch has cut it. Never raises."""
+        return cls(Contents(body))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -146,7 +141,7 @@ class RobotsTxt:
         if self._last and self._last[0] == tokens:
             return self._last[1]
         _, spans = self._name_and_spans(tokens)
-        rules = RuleSet(*self._contents.rules(spans), index_files=self._index_files)
+        rules = RuleSet(*self._contents.rules(spans))
         self._last = tokens, rules
         return rules
 
@@ -217,8 +212,7 @@ class RobotsTxt:
         for line in chain.from_iterable(map(self._contents.fields, spans)):
             if line.kind in fields_of:
                 fields_of[line.kind].append(_field(line))
-        rules = rules_of(*self._contents.rules(spans))
-        return Group(tuple(agents), tuple(rules), tuple(others))
+        return Group(tuple(agents), rules_of(*self._contents.rules(spans)), tuple(others))
 
 
 @lru_cache

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from sys import getsizeof, maxsize
-from typing import Any, Final
+from typing import Final
 
 from scrapy_rep.protocol.canonical import (
     QUERY_DATA,
@@ -45,11 +45,11 @@ _FEW: Final = 128
 """Number of such texts up to which a target is searched for each of them."""
 _VERDICTS: Final = 256
 """Number of verdicts in the LRU cache. All URLs for which one rule decides share a verdict."""
-_FILED_BYTES: Final = 40
+_FILED_BYTES: Final = 45
 _WILD_BYTES: Final = 130
 """Approximate bytes of memory that it takes to file a pattern, and in addition one with a ``*``."""
+_EMPTY: Final[Mapping[int, bytes]] = {}
 
-_EMPTY: Final[dict[Any, Any]] = {}
 _Ranked = tuple[int, int, int, str]
 """A rule that matches. The greatest decides: the one with the longest pattern; among those, an
 ``Allow``; among those, the first in the file (SPEC M-4). The last item is the pattern; the one
@@ -60,24 +60,19 @@ def _ranked(pattern: str, word: int) -> _Ranked:
     return len(pattern), word & 1, -word, pattern
 
 
-def is_match(pattern: str, target: str) -> bool:
-    """Return whether a canonical pattern matches a canonical target; an empty one matches all."""
-    if "*" in pattern:
-        return _matches_parts(pattern, target)
-    # A $ can only be equal to the $ at the end of the pattern, as canonical targets contain none.
-    return target.startswith(pattern) or f"{target}$" == pattern
-
-
-def _matches_parts(pattern: str, target: str) -> bool:
-    """Return whether a canonical pattern with ``*`` matches a canonical target.
+def is_match(pattern: str, target: str, *, as_written: bool = False) -> bool:
+    """Return whether a pattern matches a target, both canonical; an empty one matches all.
 
     Each part between two ``*`` is searched for after the part before it. The first place at which
     it is found is always the best, so there is no backtracking.
 
     A part behind a ``*`` may be in the path or in the query of the target. The escapes in
-    ``QUERY_DATA`` are only in paths; in the query, their characters match. If a part is found in
-    the path, it ends before it would in the query.
+    ``QUERY_DATA`` are only in paths; in the query, their characters match, unless both are
+    ``as_written``. If a part is found in the path, it ends before it would in the query.
     """
+    if "*" not in pattern:
+        # A $ can only be equal to that at the end of a pattern, as a canonical target has none.
+        return target.startswith(pattern) or f"{target}$" == pattern
     while "**" in pattern:  # the same as one, and each costs a search
         pattern = pattern.replace("**", "*")
     first, *parts = pattern.split("*")
@@ -87,17 +82,15 @@ def _matches_parts(pattern: str, target: str) -> bool:
     position = len(first)
     for part in parts:
         text, found = part, target.find(part, position)
-        if found < 0 and "%" in part:
+        if found < 0 and "%" in part and not as_written:
             text, position = _in_query(part, target, position)
             found = target.find(text, position)
         if found < 0:
             return False
         position = found + len(text)
-    return (
-        end is None
-        or target.endswith(end, position)
-        or ("%" in end and target.endswith(*_in_query(end, target, position)))
-    )
+    if end is None or target.endswith(end, position):
+        return True
+    return "%" in end and not as_written and target.endswith(*_in_query(end, target, position))
 
 
 def _in_query(part: str, target: str, position: int) -> tuple[str, int]:
@@ -114,89 +107,23 @@ def _needle_of(pattern: str) -> str:
     return max(reversed(parts), key=len)[-_NEEDLE:] or "/"
 
 
-class _Patterns:
-    """Canonical patterns and their words (see ``rules_of``); finds those that match a target.
+class _Index:
+    """Patterns and words, filed by the text of the patterns.
 
-    For the first targets, all patterns are compared, as most sites of a broad crawl have few pages.
-    Then the patterns are filed. Those without a ``*`` are sorted, and each knows its parent: the
-    longest one that it begins with. So all that begin a target are the last one that is not greater
-    than the target, its parent, the parent of that and so on. Patterns with a ``*`` are found in
-    the same way by the text before it, or if that is short, by a text that their targets contain.
+    Those without a ``*`` are sorted, and each knows its parent: the longest one that it begins
+    with. So all that begin a target are the last one that is not greater than the target, its
+    parent, the parent of that and so on. Patterns with a ``*`` are found in the same way by the
+    text before it, or if that is short, by a text that their targets contain.
     """
 
-    __slots__ = ("_begins", "_needles", "_parents", "_scans", "_sizes", "_text", "_wild", "_words")
+    __slots__ = ("_begins", "_needles", "_parents", "_sizes", "_wild", "_words")
 
-    def __init__(self, text: str, words: Sequence[int]) -> None:
-        """``text`` has one pattern per line. An empty one matches nothing."""
-        self._text = text
-        self._words: Sequence[int] = array("I", words)
-        self._scans = _SCANS
-        self._begins: Sequence[bytes] = ()
-        self._parents: Sequence[int] = ()
-        self._wild: Mapping[bytes, str] = _EMPTY
-        self._needles: Mapping[str, str] = _EMPTY
-        self._sizes: Sequence[int] = ()
-
-    @property
-    def nbytes(self) -> int:
-        """Estimated size in memory, in bytes, after the patterns are filed."""
-        parts = [self, self._text, self._words, self._begins, self._parents]
-        parts += [*self._begins, self._wild, *self._wild.values()]
-        parts += [self._needles, *chain.from_iterable(self._needles.items())]
-        own = sum(map(getsizeof, parts))
-        if self._text:
-            wild = sum(["*" in line for line in self._text.split("\n")])
-            own += _FILED_BYTES * len(self._words) + _WILD_BYTES * wild
-        return own
-
-    def matching(self, target: str) -> list[_Ranked]:
-        """Return those that match."""
-        if self._text:
-            if self._scans and len(self._text) * len(target) <= _MAX_SCAN:
-                self._scans -= 1
-                return self.scan(target)
-            self._file()
-        found, rules = [], ""
-        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
-        ended = f"{target}$".encode()
-        at = bisect_right(self._begins, ended) - 1
-        while at >= 0:
-            begin = self._begins[at]
-            if ended.startswith(begin):
-                if word := self._words[at]:
-                    found.append(_ranked(begin.decode(), word))
-                if begin in self._wild:
-                    rules += self._wild[begin]
-            at = self._parents[at]
-        for needle in self._needles_in(target) if self._sizes else self._needles:
-            if needle in target:
-                rules += self._needles[needle]
-        return found + _matching_of(rules, target) if rules else found
-
-    def _needles_in(self, target: str) -> Iterable[str]:
-        texts = {target[at : at + n] for n in self._sizes for at in range(len(target))}
-        return self._needles.keys() & texts
-
-    def scan(self, target: str) -> list[_Ranked]:
-        """Return those that match, all of equal ones, while the patterns are not filed."""
-        lines = self._text.split("\n")
-        matching = set(filter(f"{target}$".startswith, lines))
-        if "*" in self._text:
-            wild = [line for line in lines if "*" in line]
-            matching.update([line for line in wild if _matches_parts(line, target)])
-        matching.discard("")
-        if not matching:
-            return []
-        rules = zip(lines, self._words, strict=False)
-        return [_ranked(*rule) for rule in rules if rule[0] in matching]
-
-    def _file(self) -> None:
-        lines = self._text.split("\n")
-        word_of = dict(zip(lines, self._words, strict=False))
-        if len(word_of) < len(self._words):  # of equal patterns, the last in this order decides
-            rules = zip(lines, self._words, strict=True)
+    def __init__(self, patterns: Sequence[str], words: Sequence[int]) -> None:
+        word_of = dict(zip(patterns, words, strict=False))
+        if len(word_of) < len(words):  # of equal patterns, the last in this order decides
+            rules = zip(patterns, words, strict=True)
             word_of = dict(sorted(rules, key=lambda rule: (rule[1] & 1, -rule[1])))
-        word_of.pop("", None)
+        word_of.pop("", None)  # a rule without a path matches nothing
         begins: dict[bytes, int] = {}
         wild: dict[bytes, list[str]] = {}
         needles: dict[str, list[str]] = {}
@@ -215,19 +142,35 @@ class _Patterns:
         self._parents = array("i", _parents_of(self._begins))
         self._wild = {begin: "".join(rules) for begin, rules in wild.items()}
         self._needles = {needle: "".join(rules) for needle, rules in needles.items()}
-        if len(needles) > _FEW:
-            self._sizes = tuple(set(map(len, needles)))
-        self._text = ""
+        self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
 
+    def matching(self, target: str) -> list[_Ranked]:
+        """Return the rules that match; of those with equal patterns, only the one that decides."""
+        found, rules = [], ""
+        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
+        ended = f"{target}$".encode()
+        at = bisect_right(self._begins, ended) - 1
+        while at >= 0:
+            begin = self._begins[at]
+            if ended.startswith(begin):
+                if word := self._words[at]:
+                    found.append(_ranked(begin.decode(), word))
+                if begin in self._wild:
+                    rules += self._wild[begin]
+            at = self._parents[at]
+        for needle in self._needles_in(target) if self._sizes else self._needles:
+            if needle in target:
+                rules += self._needles[needle]
+        if rules:
+            lines = rules.split("\n")
+            for pattern, digits in zip(lines[::2], lines[1::2], strict=False):
+                if is_match(pattern, target):
+                    found.append(_ranked(pattern, int(digits)))
+        return found
 
-def _matching_of(rules: str, target: str) -> list[_Ranked]:
-    """Return those that match of patterns with ``*``, each with its word in the next line."""
-    lines = rules.split("\n")
-    return [
-        _ranked(pattern, int(digits))
-        for pattern, digits in zip(lines[::2], lines[1::2], strict=False)
-        if _matches_parts(pattern, target)
-    ]
+    def _needles_in(self, target: str) -> set[str]:
+        texts = {target[at : at + n] for n in self._sizes for at in range(len(target))}
+        return self._needles.keys() & texts
 
 
 def _parents_of(texts: Sequence[bytes]) -> Iterator[int]:
@@ -241,48 +184,46 @@ def _parents_of(texts: Sequence[bytes]) -> Iterator[int]:
 
 
 class RuleSet:
-    """The rules for one crawler; ``verdict_for`` decides on a target."""
+    """The rules for one crawler; ``verdict_for`` decides on a target.
 
-    __slots__ = ("_lone", "_lone_patterns", "_longest", "_patterns", "_raws")
+    For the first targets, all patterns are compared, as most sites of a broad crawl have few pages.
+    Then the patterns are filed.
+    """
 
-    def __init__(
-        self, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
-    ) -> None:
-        """``values`` and ``words`` are as for ``rules_of``, *index_files* as for ``RobotsTxt``."""
+    __slots__ = ("_index", "_lone", "_longest", "_patterns", "_raws", "_scans", "_words", "nbytes")
+
+    def __init__(self, values: Sequence[bytes], words: Sequence[int]) -> None:
+        """``values`` and ``words`` are as for ``rules_of``."""
         written = b"\n".join(values)
         patterns = canonical_patterns(written)
-        if index_files and _INDEX_FILE in patterns:
-            written, patterns, words = _with_directories(values, patterns, words)
-        self._patterns = _Patterns(patterns, words)
-        self._raws: Mapping[int, bytes] = _EMPTY
-        if patterns.encode() != written:  # most values already are in canonical form
-            rules = zip(words, written.split(b"\n"), patterns.split("\n"), strict=False)
-            self._raws = {word: raw for word, raw, pattern in rules if raw != pattern.encode()}
-        starred = _starred_length(patterns)
+        lines: Sequence[str] = patterns.split("\n")
         # Rules with a % that begins no escape. A target in canonical form may have lost the escape
         # whose % such a rule matches, so they are also compared with the target as written.
-        self._lone: _Patterns | None = None
-        self._lone_patterns: Mapping[int, str] = _EMPTY
+        self._lone: Sequence[tuple[str, str, int]] = ()
         if _LONE_PERCENT(written):
-            forms = written_patterns(written).split(b"\n")
-            lone = [
-                (form.decode(), pattern, word)
-                for form, pattern, word in zip(forms, patterns.split("\n"), words, strict=False)
-                if _LONE_PERCENT(form)
+            rules = zip(written_patterns(written).split(b"\n"), lines, words, strict=False)
+            self._lone = [
+                (form.decode(), line, word) for form, line, word in rules if _LONE_PERCENT(form)
             ]
-            text = "\n".join([form for form, _, _ in lone])
-            self._lone = _Patterns(text, [word for _, _, word in lone])
-            self._lone_patterns = {word: pattern for _, pattern, word in reversed(lone)}
-            starred += _starred_length(text)
+        if _INDEX_FILE in patterns:
+            with_directories = _with_directories(values, lines, words)
+            values, lines, words = zip(*with_directories, strict=True)
+            patterns = "\n".join(lines)
+        self._raws: Mapping[int, bytes] = _EMPTY
+        if patterns.encode() != written:  # most values already are in canonical form
+            pairs = zip(words, values, lines, strict=False)
+            self._raws = {word: raw for word, raw, line in pairs if raw != line.encode()}
+        self._patterns = patterns
+        self._words: Sequence[int] = array("I", words)
+        self._scans = _SCANS
+        self._index: _Index | None = None
+        wild = [line for line in lines if "*" in line]
+        starred = sum(map(len, wild)) + sum([len(form) for form, *_ in self._lone if "*" in form])
         self._longest = MAX_WORK // starred if starred else maxsize
-
-    @property
-    def nbytes(self) -> int:
+        parts = chain([self, patterns, self._raws, self._lone], *self._raws.items(), *self._lone)
+        self.nbytes: int = sum(map(getsizeof, parts))
         """Estimated size in memory, in bytes, with what is built for the fifth verdict."""
-        own = self._patterns.nbytes + (self._lone.nbytes if self._lone else 0)
-        items = chain(self._raws.items(), self._lone_patterns.items())
-        parts = chain([self, self._raws, self._lone_patterns], *items)
-        return own + sum(map(getsizeof, parts))
+        self.nbytes += _FILED_BYTES * len(words) + _WILD_BYTES * len(wild) + 64 * len(self._lone)
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -295,16 +236,42 @@ class RuleSet:
             return ALLOWED_ROBOTSTXT
         if len(target) > self._longest:
             return _TOO_COSTLY
-        found = self._patterns.matching(target)
-        if self._lone and isinstance(target, Target):
-            found += self._in_canonical_form(self._lone.matching(target.written))
+        if self._index is not None:
+            found = self._index.matching(target)
+        elif self._scans and len(self._patterns) * len(target) <= _MAX_SCAN:
+            self._scans -= 1
+            found = self._scan(target)
+        else:
+            self._index = _Index(self._patterns.split("\n"), self._words)
+            self._patterns, self._words = "", ()
+            found = self._index.matching(target)
+        if self._lone:
+            found += self._matching_as_written(target)
         if not found:
             return _NO_RULE
         _, _, word, pattern = max(found)
         return _verdict_of(pattern, -word, self._raws.get(-word))
 
-    def _in_canonical_form(self, lone: Iterable[_Ranked]) -> list[_Ranked]:
-        return [_ranked(self._lone_patterns[-word], -word) for _, _, word, _ in lone]
+    def _scan(self, target: str) -> list[_Ranked]:
+        """Return the rules that match, all of those with equal patterns."""
+        lines = self._patterns.split("\n")
+        matching = set(filter(f"{target}$".startswith, lines))
+        if "*" in self._patterns:
+            matching.update([line for line in lines if "*" in line and is_match(line, target)])
+        matching.discard("")
+        if not matching:
+            return []
+        rules = zip(lines, self._words, strict=False)
+        return [_ranked(*rule) for rule in rules if rule[0] in matching]
+
+    def _matching_as_written(self, target: str) -> list[_Ranked]:
+        if not isinstance(target, Target):
+            return []
+        return [
+            _ranked(pattern, word)
+            for form, pattern, word in self._lone
+            if is_match(form, target.written, as_written=True)
+        ]
 
     @classmethod
     def matching_rules(
@@ -315,12 +282,10 @@ class RuleSet:
         An ``Allow`` of an index file also matches its directory, which then is its pattern.
         """
         rules = cls(values, words)
-        found = rules._patterns.scan(target)
-        if rules._lone and isinstance(target, Target):
-            found += rules._in_canonical_form(rules._lone.scan(target.written))
+        found = {*rules._scan(target), *rules._matching_as_written(target)}
         return tuple(
             _rule_of(pattern, -word, rules._raws.get(-word))
-            for _, _, word, pattern in sorted(set(found), reverse=True)
+            for _, _, word, pattern in sorted(found, reverse=True)
         )
 
 
@@ -334,39 +299,25 @@ def _rule_of(pattern: str, word: int, raw: bytes | None) -> Rule:
     return Rule(bool(word & 1), pattern, pattern if raw is None else as_text(raw), word >> 1)
 
 
-def _starred_length(patterns: str) -> int:
-    """Return the length of all patterns with ``*``."""
-    return sum([len(each) for each in patterns.split("\n") if "*" in each])
-
-
-def _with_directories(
-    values: Sequence[bytes], patterns: str, words: Sequence[int]
-) -> tuple[bytes, str, Sequence[int]]:
-    """Return values, patterns and words of rules, and of the directories of index files.
-
-    Values and patterns are joined, one per line. As in Google's parser, an ``Allow`` whose last
-    segment begins with ``index.htm`` is followed by one for the directory itself.
-    """
-    rules = []
-    for pattern, value, word in zip(patterns.split("\n"), values, words, strict=False):
-        rules.append((value, pattern, word))
-        folder, slash, name = pattern.rpartition("/")
-        if word & 1 and slash and name.startswith(_INDEX_FILE[1:]):
-            rules.append((value, f"{folder}/$", word))
-    all_values, all_patterns, all_words = zip(*rules, strict=True)
-    return b"\n".join(all_values), "\n".join(all_patterns), all_words
-
-
-def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
-    """Yield the rules with these values, as written, and words.
+def rules_of(values: Sequence[bytes], words: Sequence[int]) -> tuple[Rule, ...]:
+    """Return the rules with these values, as written, and words.
 
     A word is an integer: twice the line number, plus one for ``Allow``.
     """
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
-    for pattern, value, word in zip(patterns, values, words, strict=False):
-        yield Rule(bool(word & 1), pattern, as_text(value), word >> 1)
+    return tuple(map(_rule_of, patterns, words, values))
 
 
-def rank_of(rule: Rule) -> tuple[int, bool, int]:
-    """Return the sort key of a rule among those that match a target; the greatest decides."""
-    return len(rule.pattern), rule.allow, -rule.line
+def _with_directories(
+    values: Sequence[bytes], patterns: Sequence[str], words: Sequence[int]
+) -> Iterator[tuple[bytes, str, int]]:
+    """Yield values, patterns and words of rules, and of directories.
+
+    As in Google's parser, an ``Allow`` whose last segment begins with ``index.htm`` also allows the
+    directory itself.
+    """
+    for value, pattern, word in zip(values, patterns, words, strict=False):
+        yield value, pattern, word
+        folder, slash, name = pattern.rpartition("/")
+        if word & 1 and slash and name.startswith(_INDEX_FILE[1:]):
+            yield value, f"{folder}/$", word

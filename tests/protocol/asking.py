@@ -8,9 +8,9 @@ TIMES = 6
 """More verdicts than a group gives without an index."""
 
 
-def verdict(body, url, *tokens, **options):
+def verdict(body, url, *tokens):
     """Return the verdict of a file on a URL, which is the same however often it is asked."""
-    robots = RobotsTxt.parse(body, **options)
+    robots = RobotsTxt.parse(body)
     first, *others = [robots.verdict(url, *tokens) for _ in range(TIMES)]
     assert others == [first] * (TIMES - 1)
     return first
