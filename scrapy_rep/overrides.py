@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -23,6 +23,7 @@ POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": ["path"], "agent": ["agent"]}
 """The additional keys that a policy requires."""
 _KEYS: Final = ("host", "policy", "reason", "until")
+_LAST_DAY: Final = datetime(9999, 12, 30)  # noqa: DTZ001 - there is no day after 9999-12-31
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
 DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
 
@@ -212,18 +213,16 @@ def _parse_tokens(value: Any) -> tuple[str, ...]:
 def _parse_until(value: Any) -> float | None:
     if value is None:
         return None
-    with suppress(ValueError, OverflowError, TypeError):
-        if not isinstance(value, date):
-            kind = date if len(value) == len("2026-12-31") else datetime
-            # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
-            value = kind.fromisoformat(re.sub(r"Z\Z", "+00:00", value))
-        if not isinstance(value, datetime):
-            # The day counts until its end, but there is no day after date.max.
-            end = min(value, date.max - timedelta(days=1)) + timedelta(days=1)
-            value = datetime.combine(end, time(), timezone.utc)
-        if value.tzinfo is None:
-            value = value.replace(tzinfo=timezone.utc)
-        until: float = value.timestamp()
-        datetime.fromtimestamp(until, timezone.utc)  # raises if the year in UTC is not valid
-        return until
+    if isinstance(value, str | date):
+        # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
+        text = re.sub(r"Z\Z", "+00:00", str(value))
+        with suppress(ValueError, OverflowError):
+            until = datetime.fromisoformat(text)
+            if len(text) == len("2026-12-31"):  # the day counts until its end
+                until = min(until, _LAST_DAY) + timedelta(days=1)
+            if until.tzinfo is None:
+                until = until.replace(tzinfo=timezone.utc)
+            seconds = until.timestamp()
+            datetime.fromtimestamp(seconds, timezone.utc)  # raises if the year is not valid
+            return seconds
     raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")

@@ -23,20 +23,13 @@ from scrapy_rep.stores.uri import make_store
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
+NO_STORES = """
+    robots.sqlite redis:// redis://localhost:port mysql://localhost redis+cluster://a,b
+    memory://?timeout=1 sqlite:///x?max_age=0 sqlite:///x?timeout=1e10 sqlite:///x?max_bytes=1000
+    redis://localhost?prefix=a%0Ab
+"""
 WRONG = {
-    "REP_STORE": [
-        "robots.sqlite",
-        "redis://",
-        "redis://localhost:port",
-        "mysql://localhost",
-        "redis+cluster://a,b",
-        "memory://?timeout=1",
-        "sqlite:///x?max_age=0",
-        "sqlite:///x?timeout=1e10",
-        "sqlite:///x?max_bytes=1000",
-        "redis://localhost?prefix=a%0Ab",
-        5,
-    ],
+    "REP_STORE": [*NO_STORES.split(), 5],
     "REP_MEMORY_MAX_BYTES": [0, "many", 1.5, True],
     "REP_CACHE_TTL": [-1, "a day", float("nan"), float("inf")],
     "REP_CACHE_TTL_MIN": [-1],
@@ -56,16 +49,7 @@ WRONG = {
     "REP_EVIDENCE": ["a\0.jsonl", "file:///a.jsonl", "evidence", "a.json", "a.gz", "a.warc.gz"],
     "REP_DEFER_TIMEOUT": [-1, "for ever"],
     "REP_CRAWL_DELAY_MAX": [-1, float("inf")],
-    "ROBOTSTXT_USER_AGENT": [
-        5,
-        [],
-        ["bot", 5],
-        "*",
-        "[" * 3_000,
-        '["mybot"',
-        "[5]",
-        ["mybot", "böt"],
-    ],
+    "ROBOTSTXT_USER_AGENT": [5, [], ["bot", 5], "*", "[" * 3_000, '["mybot"', "[5]", ["böt"]],
 }
 
 
@@ -81,49 +65,34 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value)
     assert name in message
 
 
-HOME = Path.home()
+PATH, REDIS = "'sqlite:///PATH'", "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with ..."
 STORES = "'memory://', 'sqlite:///PATH', 'redis://HOST', ..."
-REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a database"
+MISTAKES_IN_A_STORE = {
+    "sqlite:x": f"{PATH}; did you mean 'sqlite:///x'?",
+    "sqlite://x": f"{PATH}; did you mean 'sqlite:///x'?",
+    "sqlite3:///x": f"{PATH}; did you mean 'sqlite:///x'?",
+    "sqlite:///x?timeuot=2": "a URI whose options are timeout, ...; did you mean 'timeout'?",
+    "memory://?a": "'memory://', without options",
+    "redis://h?timeout=-1": "a URI whose timeout is a number of seconds from 0.05 to 3,600",
+    "sqlite:///:memory:": f"{PATH}; did you mean 'memory://'?",
+    "sqlite:///~/x": f"{PATH}; did you mean 'sqlite:///{Path.home()}/x'?",
+    "memory": "'memory://'; did you mean 'memory://'?",
+    "redis://host/abc": REDIS,
+    "redis://host/0#1": REDIS,
+    "unix:///run/redis.sock#1": "'unix:///PATH'",
+    "redis://host?max_connections=1": "a URI whose max_connections is a whole number ..., 2 or more",
+    "redis:me:pass@host": f"{REDIS}; did you mean 'redis://***@host'?",
+    "Redis://host": f"{REDIS}; did you mean 'redis://host'?",
+    "unix:run/redis.sock": "'unix:///PATH'; did you mean 'unix:///run/redis.sock'?",
+    "/tmp/x.db": STORES,
+    "http://host": STORES,
+}
 
 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("REP_STORE", "sqlite:x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
-        ("REP_STORE", "sqlite://x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
-        ("REP_STORE", "sqlite3:///x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
-        (
-            "REP_STORE",
-            "sqlite:///x?timeuot=2",
-            "a URI whose options are timeout, max_age, max_bytes, and not 'timeuot'; "
-            "did you mean 'timeout'?",
-        ),
-        ("REP_STORE", "memory://?a", "'memory://', without options"),
-        (
-            "REP_STORE",
-            "redis://h?timeout=-1",
-            "a URI whose timeout is a number of seconds from 0.05 to 3,600",
-        ),
-        ("REP_STORE", "sqlite:///:memory:", "'sqlite:///PATH'; did you mean 'memory://'?"),
-        ("REP_STORE", "sqlite:///~/x", f"'sqlite:///PATH'; did you mean 'sqlite:///{HOME}/x'?"),
-        ("REP_STORE", "memory", "'memory://'; did you mean 'memory://'?"),
-        ("REP_STORE", "redis://host/abc", REDIS),
-        ("REP_STORE", "redis://host/0#1", REDIS),
-        ("REP_STORE", "unix:///run/redis.sock#1", "'unix:///PATH'"),
-        (
-            "REP_STORE",
-            "redis://host?max_connections=1",
-            "a URI whose max_connections is a whole number of connections, 2 or more",
-        ),
-        ("REP_STORE", "redis:me:pass@host", f"{REDIS}; did you mean 'redis://***@host'?"),
-        ("REP_STORE", "Redis://host", f"{REDIS}; did you mean 'redis://host'?"),
-        (
-            "REP_STORE",
-            "unix:run/redis.sock",
-            "'unix:///PATH'; did you mean 'unix:///run/redis.sock'?",
-        ),
-        ("REP_STORE", "/tmp/x.db", STORES),
-        ("REP_STORE", "http://host", STORES),
+        *(("REP_STORE", value, told) for value, told in MISTAKES_IN_A_STORE.items()),
         ("REP_PURPOSES", "ai-train", "a list of ...; did you mean 'ai-training'?"),
         ("REP_PURPOSES", "seo", "a list of 'search', 'ai-input', 'ai-training', 'tdm'"),
         ("REP_USAGE_ACTION", "drop_items", "...; did you mean 'drop-items'?"),

@@ -1,7 +1,4 @@
-"""Decides on requests: by an override if there is one, else by the robots.txt of the origin.
-
-An override is an entry of REP_OVERRIDES. A lookup finds a robots.txt in the store, or fetches it.
-"""
+"""Decides on requests: by an override (an entry of REP_OVERRIDES), else by robots.txt."""
 
 from collections.abc import Callable
 from functools import partial
@@ -47,7 +44,6 @@ class Decision(NamedTuple):
     decided without them."""
 
     def mark_entry_used(self) -> None:
-        """End the longer validity that the entry has for its first page."""
         if self.entry is not None:
             self.entry.mark_used()
 
@@ -147,11 +143,10 @@ class Decider:
         return Decision(origin, target, tokens, verdict, entry, None, judgement)
 
     async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
-        """Return the verdict on ``hop``, a redirect of robots.txt; None if unknown.
+        """Return the verdict on ``hop``, a redirect of the robots.txt of ``start``, or None.
 
-        ``start`` is its origin. The rules of another origin are also read in the store; nothing is
-        fetched for them, and rules that have expired are not known. Usage preferences don't apply
-        to robots.txt, so the meta of ``hop`` gets an empty list of purposes.
+        The rules of another origin are also read in the store, but not fetched. Usage preferences
+        don't apply to robots.txt, so the meta of ``hop`` gets an empty list of purposes.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
@@ -171,9 +166,8 @@ class Decider:
     def start_lookup(
         self, request: Request, done: Callable[[Entry | None, Exception], None]
     ) -> None:
-        """Look up the robots.txt for ``request``.
+        """Look up the robots.txt for ``request``; ``done`` gets the entry, or None and the error.
 
-        ``done`` gets the entry of its origin; or None and the error, which means nothing otherwise.
         Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
         origin = origin_of_request(request)
@@ -185,10 +179,9 @@ class Decider:
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
     def is_decision_valid(self, request: Request, tokens: Tokens) -> bool:
-        """Return whether a decision that was made for ``tokens`` is valid for ``request``.
+        """Return whether a decision on the same URL, for ``tokens``, is valid for ``request``.
 
-        It is valid if ``request`` is sent with the same tokens, or if an override decides for all
-        tokens. It must be a decision on the URL of ``request``.
+        It is if ``request`` is sent with these tokens, or if an override decides for all tokens.
         """
         try:
             origin = origin_of_request(request)
@@ -211,8 +204,8 @@ class Decider:
     def origin_governing(self, request: Request) -> Origin | None:
         """Return the origin whose robots.txt decides on ``request``; None if none does.
 
-        None does for robots.txt itself, with ``dont_obey_robotstxt``, or with an override without
-        product tokens. A request without a clear origin is dropped by the middleware.
+        None does for robots.txt itself, with ``dont_obey_robotstxt``, without a clear origin, or
+        with an override without product tokens.
         """
         url = request.url
         if request.meta.get("dont_obey_robotstxt"):

@@ -18,10 +18,7 @@ _tokens_of_header = lru_cache(maxsize=1024)(tokens_of_header)
 
 
 class ProductTokens:
-    """The product tokens of the requests of a crawl.
-
-    They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of the request.
-    """
+    """The tokens in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent of the request."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -32,7 +29,6 @@ class ProductTokens:
 
     @classmethod
     def of(cls, crawler: Crawler) -> ProductTokens:
-        """Return the instance of a crawl."""
         return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def of_request(self, request: Request) -> tuple[str, ...]:

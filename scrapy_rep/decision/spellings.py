@@ -1,9 +1,8 @@
 """The other spellings of a URL: the forms in which it may be sent, or in which servers may read it.
 
-A verdict is about the URL of a request, but download handlers, browsers, services that send
-requests for the crawler, and servers change some URLs, each in its own way. A disallowed page must
-not be fetched by another spelling of its URL. So each change that one of them makes is made here,
-whatever handler sends the request: if one of the spellings is disallowed, the URL is disallowed.
+Download handlers, browsers, services that send requests for the crawler, and servers change some
+URLs, each in its own way. Each change that one of them makes is made here, whatever handler sends
+the request: if one of the spellings is disallowed, the URL is disallowed.
 """
 
 import re
@@ -33,8 +32,8 @@ _BLANK: Final = re.compile(r"\s", re.ASCII)
 _BROKEN: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _RESERVED: Final = "!$&'()*+,/:;=@[]"
 """The reserved characters of RFC 3986 §2.2, without ``?`` and ``#``, which end a path."""
-_UNDONE_IN_PATHS: Final = re.compile("%(?:2[146789AC]|3[ABD]|40)")
-_UNDONE_IN_QUERIES: Final = re.compile("%2[14789AC]")
+_UNDONE_IN_PATHS: Final = re.compile("%(?:2[146789AC]|3[ABD]|40)").sub
+_UNDONE_IN_QUERIES: Final = re.compile("%2[14789AC]").sub
 """The escapes that aiohttp undoes."""
 _MAY_CHANGE: Final = re.compile(r"%(?:2[146789ABCF]|3[ABDF]|40|5[BCD])|/\.|//|;|\?\Z").search
 """Finds a text without which none of _CHANGES changes a target."""
@@ -46,16 +45,14 @@ _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 def without_dot_segments(path: str) -> str:
     """Return a canonical path without the segments ``.`` and ``..`` (RFC 3986 §5.2.4)."""
-    *folders, name = path.split("/")[1:]
+    segments = path.split("/")[1:]
     kept: list[str] = []
-    for segment in folders:
+    for segment in segments:
         if segment == "..":
             del kept[-1:]
         elif segment != ".":
             kept.append(segment)
-    if name == "..":
-        del kept[-1:]
-    return "/" + "/".join([*kept, "" if name in {".", ".."} else name])
+    return "/" + "/".join([*kept, ""] if segments[-1] in {".", ".."} else kept)
 
 
 def other_spellings(url: str, target: str) -> set[str]:
@@ -116,11 +113,8 @@ def strictest_verdict(
 def verdict_of_rules(rules: RuleSet, url: str) -> Verdict:
     """Return the verdict of ``rules`` on all spellings of ``url``."""
     target = target_of(url)
-
-    def verdict_on(target: str, _: Tokens) -> Verdict:
-        return rules.verdict_for(target)
-
-    return strictest_verdict(url, target, (), verdict_on)[1] or rules.verdict_for(target)
+    _, verdict = strictest_verdict(url, target, (), lambda each, _: rules.verdict_for(each))
+    return verdict or rules.verdict_for(target)
 
 
 # Changes of canonical targets.
@@ -149,14 +143,10 @@ def _with_escapes_undone(target: str) -> str:
     return canonical_target(quote(unquote_to_bytes(target), safe=f"{_RESERVED}?"))
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    return unquote(escape[0])
-
-
 def _with_some_escapes_undone(target: str) -> str:
     path, question, query = target.partition("?")
-    path = _UNDONE_IN_PATHS.sub(_unescaped, path)
-    query = _UNDONE_IN_QUERIES.sub(_unescaped, query)
+    path = _UNDONE_IN_PATHS(lambda escape: unquote(escape[0]), path)
+    query = _UNDONE_IN_QUERIES(lambda escape: unquote(escape[0]), query)
     return canonical_target(path + question + query)
 
 

@@ -32,7 +32,6 @@ class UsageJudge:
     """Compares usage preferences with declared purposes; only ``report`` counts and sends it."""
 
     def __init__(self, crawler: Crawler) -> None:
-        """Raise SettingsError if the spider declares unknown purposes."""
         options = Options.of(crawler)
         self._crawler = crawler
         self._announcer = Announcer(crawler)
@@ -47,7 +46,7 @@ class UsageJudge:
 
     @classmethod
     def of(cls, crawler: Crawler) -> UsageJudge:
-        """Return the instance of a crawl. Raises SettingsError as the constructor does."""
+        """Return the instance of a crawl; SettingsError if the spider has unknown purposes."""
         return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def judge(
@@ -86,7 +85,6 @@ class UsageJudge:
 
 
 def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
-    """Return the purposes that ``of`` has ``named``. Raises ``error`` if any isn't in PURPOSES."""
     try:
         found: tuple[str, ...] = _purposes.read(named)
     except (ValueError, TypeError) as refused:

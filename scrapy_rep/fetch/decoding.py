@@ -21,18 +21,15 @@ _CODINGS: Final = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _RAW
 _MEMBER: Final = b"\x1f\x8b"
 """First bytes of each member of a gzip body (RFC 1952 §2.3.1)."""
 _MAX_MEMBERS: Final = 64
-"""Maximum number of members of a gzip body. For each member, the bytes after it are copied, so that
-many small members would take long."""
+"""Maximum number of members of a gzip body. For each, the bytes after it are copied."""
 _MAX_CODINGS: Final = 5
-"""Maximum number of content codings of one body. More than one is rare."""
 
 
 def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> bytes:
     """Return the first ``limit`` bytes of the decoded text of ``body``.
 
-    ``codings`` are the content codings (RFC 9110 §8.4) and the transfer codings (RFC 9112 §7), in
-    the order in which they were applied. Raises DecodingError if the body is damaged, or ends too
-    soon though it is ``complete``, and if a coding is neither gzip nor deflate.
+    ``codings`` are in the order in which they were applied. Raises DecodingError if the body is
+    damaged, or ends too soon though it is ``complete``, or if a coding isn't gzip or deflate.
     """
     if not body:
         return body

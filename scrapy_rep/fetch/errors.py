@@ -84,7 +84,7 @@ def is_network_error(error: BaseException) -> bool:
 
 
 def short_cause(cause: str) -> str:
-    """Return ``cause`` without details of a single site, so that equal causes can be counted."""
+    """Return ``cause`` without the details of a site, so that equal causes can be counted."""
     return _DETAIL.split(cause, maxsplit=1)[0]
 
 

@@ -7,6 +7,7 @@ as nobody sends these in place of a site.
 """
 
 import re
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
@@ -25,15 +26,9 @@ from scrapy_rep.protocol.outcome import ABSENT
 from scrapy_rep.utils.open_files import lacks_resources
 
 _SERVICE_ERRORS: Final = (
-    "Zyte-Error",
-    "Zyte-Error-Type",
-    "X-Crawlera-Error",
-    "X-Brd-Error",
-    "X-Brd-Error-Code",
-    "X-Brd-Err-Code",
-    "X-Luminati-Error",
-    "X-Luminati-Error-Code",
-    "X-Error-Description",
+    *("Zyte-Error", "Zyte-Error-Type", "X-Crawlera-Error", "X-Error-Description"),
+    *("X-Brd-Error", "X-Brd-Error-Code", "X-Brd-Err-Code"),
+    *("X-Luminati-Error", "X-Luminati-Error-Code"),
 )
 """Headers in which Zyte, Bright Data and Oxylabs report an error. Their proxies end the tunnels of
 https URLs themselves, so that an answer from a tunnel may be theirs, too."""
@@ -45,8 +40,8 @@ _MITIGATIONS: Final = ("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated"
 send in place of those of the site. AWS sends them with status 202 and 405."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
-_UNAUTHORIZED: Final = 401
-_PROXY_AUTHENTICATION_REQUIRED: Final = 407
+_UNAUTHORIZED: Final = HTTPStatus.UNAUTHORIZED
+_PROXY_ASKS: Final = HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
 
 _SERVICE: Final = "a service that was asked in the site's place"
 _ADVICE: Final = (
@@ -57,6 +52,8 @@ _LEAVE_ALONE: Final = (
     "let handlers of headers_received and bytes_received leave alone requests whose callback is "
     "scrapy.http.request.NO_CALLBACK, as it is of those for robots.txt"
 )
+
+_NO_FILES: Final = "see how many files it may open (ulimit -n), and whether it has the bind address"
 
 
 class RouteFailure(NamedTuple):
@@ -88,7 +85,7 @@ def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     elif transfer.rewritten is not None or transfer.after_service:
         who, is_ok = _SERVICE, (is_file or status in ABSENT) and header is None
     elif transfer.proxy is not None:
-        is_tunnel = response.url.startswith("https:") and status != _PROXY_AUTHENTICATION_REQUIRED
+        is_tunnel = response.url.startswith("https:") and status != _PROXY_ASKS
         who, is_ok = "a proxy", (is_file or is_tunnel or status in ABSENT) and header is None
     elif transfer.without_credentials and status == _UNAUTHORIZED:
         return RouteFailure(
@@ -101,9 +98,8 @@ def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     if is_ok:
         return None
     url = transfer.rewritten or transfer.proxy
-    details = ", ".join(filter(None, (_printable_host(url), f"status {status}", header)))
-    what = f"{who} may have answered, not the site"
-    return RouteFailure(what, details, _ADVICE)
+    details = ", ".join(filter(None, (url and _printable_host(url), f"status {status}", header)))
+    return RouteFailure(f"{who} may have answered, not the site", details, _ADVICE)
 
 
 def route_failure_in_error(
@@ -111,6 +107,7 @@ def route_failure_in_error(
 ) -> RouteFailure | None:
     """Return the failure on the route that raised ``error``; None if the site is the cause."""
     name = f"{type(error).__module__}.{type(error).__qualname__}"
+    url = transfer and (transfer.rewritten or transfer.proxy)
     # What the user's own code has decided, no other try changes.
     permanent = isinstance(error, IgnoreRequest | StopDownload | DownloadStoppedError)
     advice = "see the download handlers and the downloader middlewares of the crawl"
@@ -121,13 +118,10 @@ def route_failure_in_error(
     elif isinstance(error, FetchError):
         return None  # a response that can't be decoded, or a redirect that is refused
     elif lacks_resources(error):
-        what, advice = (
-            "this machine could not connect",
-            "see how many files it may open (ulimit -n), and whether it has the bind address",
-        )
+        what, advice = "this machine could not connect", _NO_FILES
     elif transfer is not None and not transfer.sent:
         what = f"another middleware raised {name}"
-    elif transfer is not None and (url := transfer.rewritten or transfer.proxy):
+    elif transfer is not None and url:
         what = f"{'a proxy' if transfer.rewritten is None else _SERVICE} gave no answer"
         message = f"{_printable_host(url)}: {message}"
         advice = "see whether it is up, and reachable"
@@ -156,10 +150,8 @@ def mitigation_in(response: Response) -> str | None:
     return _first_header(response, _MITIGATIONS)
 
 
-def _printable_host(url: str | None) -> str:
-    """Return host and port of a URL, ``""`` for None, ``…`` if they may contain a password."""
-    if url is None:
-        return ""
+def _printable_host(url: str) -> str:
+    """Return host and port of a URL, ``…`` if they may contain a password."""
     authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
     host = authority.rpartition("@")[2]
     return host if _HOST(host) else "…"
@@ -167,7 +159,6 @@ def _printable_host(url: str | None) -> str:
 
 def _first_header(response: Response, names: tuple[str, ...]) -> str | None:
     for name in names:
-        value = response.headers.get(name)
-        if value is not None:
+        if (value := response.headers.get(name)) is not None:
             return f"{name}: {ascii(value[:_MAX_HEADER].decode('latin-1'))[1:-1]}"
     return None

@@ -4,7 +4,7 @@ No redirect leads from a public host to a private one: loopback, private network
 """
 
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from time import time
@@ -28,9 +28,7 @@ _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
 _MAX_LOCATION: Final = 8_000
 """Maximum size in bytes of a Location that is followed (RFC 9110 §4.1 recommends 8,000)."""
-_LOOPBACK_NAMES: Final = frozenset(
-    {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
-)
+_LOOPBACK_NAMES: Final = {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
 _NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
 _COMPATIBLE: Final = IPv6Network("::/96")  # RFC 4291 §2.5.5.1
 
@@ -71,7 +69,6 @@ class Chain:
 
     @property
     def same_origin(self) -> bool:
-        """Whether ``url`` has the origin of the robots.txt."""
         return not self.hops or origin_of(self.url) == self.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
@@ -105,13 +102,11 @@ class Chain:
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
         """Return the facts of the fetch, which ends now, with those of ``answer`` if given."""
+        evidence = Evidence(time(), self.url, hops=tuple(self.hops), error=error)
         if answer is None:
-            return Evidence(time(), self.url, hops=tuple(self.hops), error=error)
-        return Evidence(
-            time(),
-            self.url,
-            hops=tuple(self.hops),
-            error=error,
+            return evidence
+        return replace(
+            evidence,
             status=answer.response.status,
             size=len(answer.text),
             truncated=answer.truncated,
@@ -150,7 +145,7 @@ def _header(response: Response, name: bytes) -> str | None:
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether the host of a URL is a private address or ``localhost``, without DNS."""
+    """Return whether a host is a private address or ``localhost``, without DNS."""
     host = host.strip("[]").rstrip(".").lower()
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
         return True

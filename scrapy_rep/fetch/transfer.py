@@ -51,10 +51,7 @@ class Transfer:
         self.rewritten = request.url if self.url and request.url != self.url else None
 
     def is_other_page(self, url: str) -> bool:
-        """Return whether ``url`` is another page of the site whose file is requested.
-
-        A middleware has sent a request of its own then, with a copy of the meta.
-        """
+        """Return whether ``url`` is another page of the site, requested with a copy of the meta."""
         try:
             theirs, path = split_url(url)
             ours, own_path = split_url(self.url)
@@ -98,8 +95,8 @@ class Received(IgnoreRequest):
 def answer_of(response: Response, transfer: Transfer) -> Answer:
     """Return ``response`` with its decoded text, cut to whole lines within the size limit.
 
-    For a 2xx, raises DownloadStoppedError if a signal handler of the crawl has stopped it, and
-    DecodingError. A text that is neither that of a 2xx nor of a 5xx is not read.
+    Raises DownloadStoppedError if a signal handler of the crawl has stopped a 2xx or 5xx, and
+    DecodingError for a 2xx.
     """
     # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
     if response.status // 100 not in {2, 5}:
@@ -121,7 +118,6 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
 
 
 def _codings_of(response: Response) -> list[str]:
-    """Return the codings of the body of ``response``, in the order in which they were applied."""
     codings: list[str] = []
     # Download handlers remove the transfer coding ``chunked``, but no other (RFC 9112 §7).
     for name in (b"Content-Encoding", b"Transfer-Encoding"):

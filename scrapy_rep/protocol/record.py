@@ -17,10 +17,9 @@ _VERSION: Final = bytes([VERSION])
 _LEVEL: Final = 1
 """Compression level of zlib: half the time of the default level, for a tenth more bytes."""
 _to_json: Final = json.JSONEncoder(separators=(",", ":")).encode
+_OF_OUTAGE: Final = ("unreachable_since", "unreachable_for", "tries", "next_try")
 _MAX_HEADER: Final = 262_144
 """Maximum size of a header in bytes. scrapy-rep writes no larger header."""
-
-
 _MAX_INFLATED: Final = 4 + _MAX_HEADER + MAX_BODY_BYTES
 # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
 MAX_ENCODED_SIZE: Final = 1 + _MAX_INFLATED + 5 * (_MAX_INFLATED // 16_384 + 1) + 11
@@ -61,10 +60,7 @@ class Record:
         state = {
             "origin": str(self.origin),
             "last": {"kind": self.last.kind.value, **_without_defaults(self.last.evidence)},
-            "unreachable_since": self.unreachable_since,
-            "unreachable_for": self.unreachable_for,
-            "tries": self.tries,
-            "next_try": self.next_try,
+            **{name: getattr(self, name) for name in _OF_OUTAGE},
         }
         body: bytes | None = None
         if isinstance(self.last, Available):
@@ -99,9 +95,8 @@ def _decode(state: bytes, body: bytes, key: str) -> Record:
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
     evidence = _evidence_of(**last)
-    times = map(header.__getitem__, ("unreachable_since", "next_try", "unreachable_for"))
-    since, next_try, seconds = map(_float_or_none, times)
-    tries = header["tries"]
+    since, seconds, tries, next_try = map(header.__getitem__, _OF_OUTAGE)
+    since, seconds, next_try = map(_float_or_none, (since, seconds, next_try))
     if seconds is None or seconds < 0 or type(tries) is not int or tries < 0:
         raise RecordError("record with numbers that are none")
     if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:

@@ -3,7 +3,7 @@
 from datetime import datetime, timezone
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
@@ -378,13 +378,3 @@ def test_known_and_found_out_are_the_same(path, rules, is_verbatim):
         spelled = other_spellings(request.url, found.target)
         judged = RobotsTxt.parse(rules.encode()).rules_for("testbot")
         assert all(judged.verdict_for(spelling).allowed for spelling in spelled)
-
-
-@given(path=paths, rules=rules)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
-    by_site, by_file = Scene(), Scene(override("file", path=file_with(tmp_path, rules)))
-    by_site.knows(rules)
-    site, file = by_site.known(path), by_file.known(path)
-    assert site.target == file.target
-    assert site.verdict[:3] == file.verdict[:3]

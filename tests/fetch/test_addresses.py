@@ -2,8 +2,6 @@
 
 from ipaddress import ip_address
 
-import pytest
-
 from scrapy_rep.fetch.redirects import (
     is_private_address,
     is_private_host,
@@ -23,14 +21,9 @@ OUTSIDE = """
 """
 
 
-@pytest.mark.parametrize("host", INSIDE.split())
-def test_inside(host):
-    assert is_private_host(host)
-
-
-@pytest.mark.parametrize("host", OUTSIDE.split())
-def test_outside(host):
-    assert not is_private_host(host)
+def test_which_hosts_are_inside():
+    assert [host for host in INSIDE.split() if not is_private_host(host)] == []
+    assert [host for host in OUTSIDE.split() if is_private_host(host)] == []
 
 
 def test_a_name_is_where_it_leads():

@@ -313,13 +313,6 @@ async def test_the_http_cache_pins_no_answer(web, tmp_path):
     assert result.stats["httpcache/hit"] == 1
 
 
-async def test_robots_txt_is_no_page_of_closespider_pagecount(web):
-    sites = [web.site(robots(RULES)) for _ in range(5)]
-    result = await crawl(*(site.url("/a") for site in sites), settings={"CLOSESPIDER_PAGECOUNT": 5})
-    assert len(result.responses) == 5
-    assert result.stats["response_received_count"] == 5
-
-
 async def test_robots_txt_leaves_neither_slot_nor_listeners_to_the_pages(web):
     site = web.site(robots(RULES))
     slots, left, listening = [], [], []
@@ -366,14 +359,6 @@ async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, s
     # What the warning advises.
     await crawl(site.url("/public"), opened=partial(opened, spares=True))
     assert site.targets == ["/public"]
-
-
-async def test_builtin_dont_obey_robotstxt_and_other_schemes_pass(web):
-    site = web.site(robots("User-agent: *\nDisallow: /"))
-    page = Request(site.url("/a"), meta={"dont_obey_robotstxt": True})
-    result = await crawl(page, "data:text/plain,hello", "file:///etc/hostname")
-    assert len(result.responses) == 3
-    assert site.robots_requests == []
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE, {"JOBDIR": "job"}], ids=str)
@@ -450,19 +435,4 @@ async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
     )
     assert sorted(site.targets) == ["/also", "/now", "/still"]
     assert result.dropped == {site.url("/later"): "rule"}
-    assert len(site.robots_requests) == 2
-
-
-@pytest.mark.spec("F-7")
-async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
-    site = web.site(answer(500), robots(RULES))
-    before, between, after = map(site.url, ("/before", "/between", "/after"))
-    # By chance it is up to a quarter more.
-    result = await crawl(
-        before,
-        settings={"REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": 2 * DAY},
-        phases=[clock.later(0.9 * DAY, between), clock.later(0.4 * DAY, after)],
-    )
-    assert result.dropped == dict.fromkeys((before, between), "unreachable")
-    assert site.targets == ["/after"]
     assert len(site.robots_requests) == 2

@@ -15,7 +15,6 @@ from scrapy import Request, exceptions
 from scrapy.exceptions import NotSupported
 from scrapy.http import Response
 from twisted.internet import error as internet
-from twisted.internet.defer import Deferred
 from twisted.protocols.ftp import CommandFailed
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http import PotentialDataLoss
@@ -25,11 +24,10 @@ from scrapy_rep.fetch.is_from_origin import route_failure_in_answer, route_failu
 from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.transfer import Answer, Transfer
 from scrapy_rep.protocol.origin import origin_of
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
-from tests.crawling.web import answer, held, redirect, robots
+from tests.crawling.web import answer, redirect, robots
 from tests.running import refusing_port
-from tests.waiting import until
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
 DAY = 86_400
@@ -67,23 +65,6 @@ class Unloadable:
     @classmethod
     def from_crawler(cls, crawler):
         raise RuntimeError("a library is missing")
-
-
-class ApiHandler:
-    lazy = True
-
-    def __init__(self, crawler):
-        pass
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
-    async def download_request(self, request):
-        raise RequestError("401 from the API")
-
-    async def close(self):
-        pass
 
 
 class Rewriting:
@@ -164,35 +145,26 @@ async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, cer
     assert f"a proxy gave no answer (127.0.0.1:{proxy.port}: TunnelError: " in line
 
 
-async def test_a_proxy_that_is_down_says_nothing_of_the_site(web, store):
-    port = refusing_port()
-    meta = {"proxy": f"http://127.0.0.1:{port}"}
-    line = await crawled_through_and_then_directly(web.site(ALL_FORBIDDEN), store, meta=meta)
-    assert f"a proxy gave no answer (127.0.0.1:{port}: " in line
-    assert "see whether it is up" in line
-
-
 COMPONENTS = {
-    "an API that refuses in its handler": (
-        {"DOWNLOAD_HANDLERS": {"http": ApiHandler}},
-        "RequestError (RequestError: 401 from the API)",
-    ),
-    "a middleware that raises": (
-        raising(ValueError("of a middleware")),
-        "another middleware raised builtins.ValueError (ValueError: of a middleware)",
-    ),
     "a middleware that has no network": (
         raising(ConnectionRefusedError("no database")),
+        {},
         "another middleware raised builtins.ConnectionRefusedError",
+    ),
+    "a proxy that is down": (
+        {},
+        {"proxy": "http://127.0.0.1:1"},
+        "a proxy gave no answer (127.0.0.1:",
     ),
 }
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
 async def test_a_component_that_fails_says_nothing_of_the_site(web, store, name):
-    settings, says = COMPONENTS[name]
+    settings, meta, says = COMPONENTS[name]
     site = web.site(ALL_FORBIDDEN)
-    assert says in await crawled_through_and_then_directly(site, store, settings=settings)
+    line = await crawled_through_and_then_directly(site, store, settings=settings, meta=meta)
+    assert says in line
 
 
 WITHOUT_HANDLER = {
@@ -243,15 +215,6 @@ async def test_a_machine_that_may_open_no_more_files_says_nothing_of_the_site(we
     assert result.stats["robotstxt/not_of_origin_count"] == 1
 
 
-async def test_nobody_waits_where_robots_txt_leads_to_what_has_no_handler(web):
-    site = web.site(redirect("https://127.0.0.1/robots.txt"))
-    settings = {**DEFERS, "DOWNLOAD_HANDLERS": {"https": None}}
-    result = await crawl(site.url("/a"), settings=settings)
-    assert result.dropped == {site.url("/a"): "unreachable"}
-    assert "robotstxt/deferred" not in result.stats
-    assert len(site.robots_requests) == 1
-
-
 @pytest.mark.parametrize(
     ("answers", "dropped"), [(ALL_FORBIDDEN, "rule"), (answer(404), None), (answer(410), None)]
 )
@@ -267,32 +230,6 @@ async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way,
     assert "robotstxt/not_of_origin_count" not in result.stats
 
 
-@pytest.mark.parametrize(
-    ("shown", "dropped"),
-    [
-        ("<pre>User-agent: *\nDisallow: /\n</pre>", "rule"),
-        ("<pre>Service unavailable</pre>", "unreachable"),
-        ("<h1>Service unavailable</h1>", "unreachable"),
-    ],
-)
-async def test_what_an_api_renders_counts_where_it_has_rules(web, store, shown, dropped):
-    page = answer(200, f"<html><head></head><body>{shown}</body></html>")
-    settings = {**through_api(web.site(paths={"*": [page]})), "REP_STORE": store}
-    result = await crawl("http://site.example/page", settings=settings)
-    assert list(result.dropped.values()) == [dropped]
-    stored = rows(store, "records WHERE origin = 'http://site.example'")
-    assert stored == (dropped == "rule")
-
-
-@pytest.mark.spec("F-5")
-@pytest.mark.parametrize("status", [401, 403, 407])
-async def test_a_refusal_that_comes_directly_is_the_sites(web, status):
-    site = web.site(answer(status, headers={"Via": "1.1 cdn", "X-Squid-Error": "ERR 0"}))
-    result = await crawl(site.url("/page"))
-    assert result.dropped == {}
-    assert site.targets == ["/page"]
-
-
 async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     sites = [web.site(ALL_FORBIDDEN) for _ in range(3)]
     proxies = [web.site(paths=refusal(407)) for _ in range(2)]
@@ -304,23 +241,6 @@ async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     told = [line for line in result.messages() if "was not fetched" in line]
     warned = [line for line in result.messages(logging.WARNING) if "robots.txt of" in line]
     assert (len(told), len(warned)) == (3, 1)
-
-
-async def test_its_tries_have_delays_and_the_last_copy_stays(web, store, clock):
-    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
-    proxy = web.site(paths=refusal(407))
-    settings = {"REP_STORE": store, "REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": 9 * DAY}
-    await crawl(site.url("/public"), settings=settings)
-    pages = [Request(site.url(f"/{n}"), meta={"proxy": proxy.url("")}) for n in range(3)]
-    phases = [
-        clock.later(days * DAY, page) for days, page in zip((2, 0.9, 0.4), pages, strict=True)
-    ]
-    result = await crawl(phases=phases, settings=settings)
-    assert set(result.dropped.values()) == {"unreachable"}
-    assert len(proxy.journal) == 2
-    again = await crawl(site.url("/private"), settings=settings)
-    assert again.dropped == {site.url("/private"): "rule"}
-    assert site.targets == ["/public"]
 
 
 MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
@@ -391,17 +311,9 @@ NOT_KNOWN = [
 ]
 
 
-@pytest.mark.parametrize("passed_on", THE_ORIGINS, ids=range(len(THE_ORIGINS)))
-def test_what_a_proxy_passes_on_is_the_origins(passed_on):
-    assert route_failure_in_answer(passed_on) is None
-
-
-@pytest.mark.parametrize("said", NOT_KNOWN, ids=range(len(NOT_KNOWN)))
-def test_what_another_may_have_said_is_not_the_origins(said):
-    assert route_failure_in_answer(said) is not None
-
-
-def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
+def test_whose_an_answer_is():
+    assert [said for said in THE_ORIGINS if route_failure_in_answer(said) is not None] == []
+    assert [said for said in NOT_KNOWN if route_failure_in_answer(said) is None] == []
     failure = route_failure_in_answer(proxied(503, TUNNELLED, Zyte_Error="x" * 999))
     assert failure.what == "a proxy may have answered, not the site"
     assert failure.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
@@ -445,7 +357,9 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     "error", [NotSupported(), ValueError(), RequestError(), InterferenceError(), RuntimeError()]
 )
 def test_any_other_error_is_not_the_origins(error):
-    assert route_failure_in_error(error, "it", Transfer(same_origin=True)) is not None
+    for sent in (False, True):
+        transfer = Transfer(same_origin=True, sent=sent)
+        assert route_failure_in_error(error, "it", transfer) is not None
 
 
 # What was found by who tried to get around it.
@@ -474,28 +388,6 @@ async def test_an_answer_of_an_api_itself_is_not_the_sites(web, store, way):
     api.change(paths={"*": [answers[way]]})
     line = await crawled_through_and_then_directly(site, store, settings=through_api(api))
     assert "place may have answered, not the site (" in line
-
-
-async def test_a_route_that_is_broken_for_one_crawl_is_not_for_another(web, store):
-    site, proxy = web.site(robots("")), web.site(paths=refusal(407))
-    settings = {"REP_STORE": store, "REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": DAY}
-    others = []
-    waits = web.site(robots(""), paths={"/held": [held(answer(200))]})
-
-    async def beside(crawler):
-        await until(lambda: stat(crawler, "robotstxt/not_of_origin_count"))
-        other = Deferred.fromCoroutine(crawl(site.url("/b"), settings=settings))
-        others.append(await other.asFuture(asyncio.get_running_loop()))
-        waits.release()
-
-    result = await crawl(
-        Request(site.url("/a"), meta={"proxy": proxy.url("")}),
-        waits.url("/held"),
-        settings=settings,
-        meanwhile=beside,
-    )
-    assert result.dropped == {site.url("/a"): "unreachable"}
-    assert others[0].fetched == [site.url("/b")]
 
 
 @pytest.mark.parametrize("proxy", ["http://me:S3C@{}", "me:S3C@{}", "http://{}/?key=S3C"])

@@ -84,14 +84,3 @@ Crawl-delay: 1
     assert delays == {"slow": 20, "a": 3, "b": 3, "c": 3, "other": 1}
     # Of rules it is one group, as G-7 has it.
     assert not robots.verdict("https://a.example/private", "slow").allowed
-
-
-def test_fields_of_merged_groups_come_together():
-    body = b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nAllow: /\nUser-agent: a\nVisit-time: 1\n"
-    fields = RobotsTxt.parse(body).fields_for("a")
-    assert [(f.name, f.value, f.line) for f in fields] == [
-        ("crawl-delay", "1", 2),
-        ("visit-time", "1", 6),
-    ]
-    assert [r.line for r in RobotsTxt.parse(body).fields_for("a", names=["visit-time"])] == [6]
-    assert RobotsTxt.parse(body).fields_for("a", names=["request-rate"]) == ()

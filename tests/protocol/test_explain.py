@@ -63,12 +63,6 @@ def test_an_index_file_also_allows_its_directory():
     assert explanation.verdict.line == 12
 
 
-def test_of_equal_rules_the_first_decides():
-    explanation = explain(b"User-agent: *\nAllow: /a\nDisallow: /a\nAllow: /a", "/a")
-    assert lines(explanation) == [2, 4, 3]
-    assert explanation.verdict.line == 2
-
-
 @pytest.mark.google
 @pytest.mark.parametrize(
     ("rules", "target"),

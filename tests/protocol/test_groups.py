@@ -23,12 +23,6 @@ def test_four_groups():
     assert robots.verdict("https://a.example/", "h").reason is Reason.NO_RULE
 
 
-@pytest.mark.spec("G-5")
-def test_a_group_that_names_a_crawler_twice_counts_once():
-    robots = RobotsTxt.parse(b"user-agent: a\nuser-agent: A/2\nuser-agent: *\ndisallow: /x")
-    assert len(robots.group_for("a").rules) == 1
-
-
 def test_an_empty_user_agent_has_no_tokens():
     robots = RobotsTxt.parse(b"user-agent: a\ndisallow: /a\nuser-agent:\ndisallow: /b")
     assert robots.groups[1].tokens == ()
@@ -69,10 +63,3 @@ def test_rules_for_the_same_tokens_are_the_same():
     robots = RobotsTxt.parse(b"user-agent: a\ndisallow: /")
     assert robots.rules_for("a") is robots.rules_for("a")
     assert robots.rules_for("a") is not robots.rules_for("b")
-
-
-@pytest.mark.spec("G-8")
-def test_without_any_group_all_lines_belong_to_nobody():
-    robots = RobotsTxt.parse(b"Allow: /a\nSitemap: s\nHost: h\n")
-    assert robots.verdict(f"{URL}/a", "x").reason is Reason.NO_RULE
-    assert robots.groups == ()

@@ -3,7 +3,6 @@
 import pytest
 
 from scrapy_rep.protocol.header_times import delta_seconds, freshness_lifetime, max_age, retry_after
-from tests.protocol.headers import PARTS
 
 DAY = 86_400.0
 
@@ -70,10 +69,3 @@ NOW = 1_900_000_000.0  # Sun, 17 Mar 2030 17:46:40 GMT
 )
 def test_rfc9110_retry_after_in_seconds_or_as_a_date(value, seconds):
     assert retry_after(value, NOW) == seconds
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_header_of_one_part_alone_however_long_is_read(part):
-    long = part * (16_384 // len(part))
-    assert 600 <= fresh(long, long) <= DAY
-    assert (retry_after(long, 0.0) or 0.0) >= 0

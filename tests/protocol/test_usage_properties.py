@@ -1,7 +1,5 @@
 """What holds of preferences in every file."""
 
-import random
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,22 +56,3 @@ def test_lines_above_all_groups_only_disallow(above, them, path):
     assert all(after[each] == "disallow" for each in changed)
     if any(line.startswith("Content-Signal") for line in them):
         assert not changed
-
-
-@given(st.lists(lines, max_size=8), targets, st.data())
-def test_no_allow_takes_a_disallow_of_the_same_source_and_path_away(them, path, data):
-    before = results(
-        RobotsTxt.parse("\n".join(["User-agent: *", *them]).encode()).usage(URL + path)
-    )
-    ours = [line for line in them if line.startswith("Content-")]
-    if not ours:
-        return
-    field, _, rest = data.draw(st.sampled_from(ours)).partition(": ")
-    place = rest[: len(rest) - len(rest.lstrip("/ab*%61$"))]
-    if rest[len(place) : len(place) + 1] not in {"", " ", "\t"}:
-        place = ""
-    words = "train-ai=y, search=y" if field == "Content-Usage" else "ai-train=yes,search=yes"
-    more = [*them, f"{field}: {place} {words}"]
-    random.Random(len(more)).shuffle(more)
-    after = results(RobotsTxt.parse("\n".join(["User-agent: *", *more]).encode()).usage(URL + path))
-    assert all(after[each] == "disallow" for each in before if before[each] == "disallow")

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.html_pages import is_html, unwrap
-from scrapy_rep.protocol.parser import RobotsTxt
 
 TEXT = b"User-agent: *\nDisallow: /a?b=1&c=<d>\n\xc2\xa0Disallow: /\t\"q' &amp; </pre>\n"
 ESCAPED = (
@@ -123,12 +122,3 @@ def test_a_hostile_page_costs_no_more_than_its_length():
         for start, _ in [*WRAPPINGS, (b"", b"")]:
             unwrap(start + part * (200_000 // len(part)), truncated=True)
             is_html(part * (200_000 // len(part)))
-
-
-@pytest.mark.spec("G-1")
-def test_the_first_group_is_not_lost():
-    start, end = CHROMIUM
-    page = start + b"User-agent: *\nDisallow: /private\n" + end
-    assert RobotsTxt.parse(page).rules_for("bot").verdict_for("/private").allowed
-    plain = unwrap(page, truncated=False)
-    assert not RobotsTxt.parse(plain).rules_for("bot").verdict_for("/private").allowed

@@ -10,7 +10,6 @@ from scrapy_rep.protocol.lexer import Line, Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.rules import is_match
-from scrapy_rep.protocol.usage.readers import READERS, license_in
 from scrapy_rep.protocol.usage.statement import (
     ABOVE_GROUPS,
     ANY,
@@ -18,8 +17,10 @@ from scrapy_rep.protocol.usage.statement import (
     CONTENT_USAGE,
     DISALLOW,
     LICENSE,
+    READERS,
     ROBOTSTXT,
     Statement,
+    license_in,
     statements_of,
 )
 from scrapy_rep.protocol.usage.usage import Usage, distinct
@@ -75,7 +76,7 @@ def usage_lines(inside: Iterable[Line], above: Iterable[Line]) -> UsageLines:
 
 
 def _usage_lines_in(lines: Iterable[Line]) -> list[Line]:
-    """Return the usage lines with a colon, at most one more than MAX_USAGE_BYTES has room for."""
+    """Return the usage lines with a colon, until they have more than MAX_USAGE_BYTES."""
     found: list[Line] = []
     room = MAX_USAGE_BYTES
     for line in lines:
@@ -138,7 +139,6 @@ def _read_line(line: Line, source: str, place: str) -> tuple[bytes, list[Stateme
 
 
 def _statements_of_longest(rules: _Rules, target: str) -> list[Statement]:
-    """Return the statements of the longest pattern, or patterns, that match ``target``."""
     longest = 0
     found: list[Statement] = []
     for pattern, statements in rules:

@@ -10,15 +10,6 @@ from typing import Any, Final, NamedTuple
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
 from scrapy_rep.protocol.meta_tags import parts_for_tokens
 from scrapy_rep.protocol.product_tokens import Tokens, names_in_tags
-from scrapy_rep.protocol.usage.readers import (
-    POLICY,
-    READERS,
-    RESERVATION,
-    TAG_LABELS,
-    license_in_link,
-    tags_in,
-    tdm_in,
-)
 from scrapy_rep.protocol.usage.statement import (
     ANY,
     CONTENT_USAGE,
@@ -28,14 +19,21 @@ from scrapy_rep.protocol.usage.statement import (
     MEANINGS,
     META,
     PLACES,
+    POLICY,
     PURPOSES,
+    READERS,
+    RESERVATION,
+    TAG_LABELS,
     TAGS,
     TDMREP,
     UNKNOWN,
     Statement,
     Value,
+    license_in_link,
     statements_of,
     strictest_value,
+    tags_in,
+    tdm_in,
 )
 
 HEADERS: Final = (
@@ -51,7 +49,6 @@ _TDM: Final = (RESERVATION, POLICY)
 
 
 def _statements_of_unread(why: str) -> tuple[Statement, ...]:
-    """Return all tags and a reservation, for a page whose meta elements are not read."""
     return (
         *statements_of(TAGS, dict.fromkeys(TAG_LABELS, DISALLOW), why, None, META),
         *statements_of(TDMREP, {RESERVATION: DISALLOW}, why, None, META),
@@ -191,14 +188,16 @@ def judge(usage: Usage, purposes: Iterable[str]) -> Judgement:
 
 
 def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Return statements without repetitions, in the order of places and lines.
+    """Return the first statements of those that differ only in text or line, in order.
 
-    Of statements that differ only in text or line, the first is kept. Licenses and policies are
-    kept for each URI, up to MAX_USAGE_URIS. So their number is limited, and no disallow is lost.
+    Licenses and policies are kept for each URI, up to MAX_USAGE_URIS. So the number of statements
+    is limited, and no disallow is lost.
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
-    for statement in sorted(statements, key=_sort_key):
+    for statement in sorted(
+        statements, key=lambda each: (PLACES.index(each.place), each.line or 0)
+    ):
         is_uri = statement.source == LICENSE or statement.label == POLICY
         key = (
             statement.place,
@@ -210,10 +209,6 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
             first[key] = statement
             uris += is_uri
     return tuple(first.values())
-
-
-def _sort_key(statement: Statement) -> tuple[int, int]:
-    return PLACES.index(statement.place), statement.line or 0
 
 
 def _reserves(statement: Statement) -> bool:
