@@ -127,12 +127,9 @@ class RobotsAwarePriorityQueue(Queue):
         if self._admission is not None:
             self._admission.attach(self)
 
-    # What the scheduler calls.
-
     def __len__(self) -> int:
         """Return the number of requests; 0 if all are deferred, so that ``spider_idle`` is sent."""
-        idle = self._admission and self._admission.idle
-        if idle and idle.counts_as_empty(self.count_deferred()):
+        if self._admission and self._admission.idle.counts_as_empty(self.count_deferred()):
             return 0
         return max(0, self._requests.size)
 
@@ -152,13 +149,12 @@ class RobotsAwarePriorityQueue(Queue):
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         rank = -request.priority, start, self._start_order if start else self._order
         self._requests.push(slot, origin, rank, request)
-        if self._admission is None:
-            return
         if self._deferred and origin is not None:
             lanes = self._requests.lanes_of(origin)
             if any(lane.slot == slot and lane in self._deferred for lane in lanes):
                 stats.count(self._crawler, stats.DEFERRED)
-        self._admission.idle.request_pushed()
+        if self._admission is not None:
+            self._admission.idle.request_pushed()
 
     def pop(self) -> Request | None:
         """Remove the next request that may leave, and return it; None if no request may."""

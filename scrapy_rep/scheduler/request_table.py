@@ -57,16 +57,13 @@ _SCHEMA: Final = (
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
 )
-_COLUMNS: Final = [
-    *("number", "slot", "origin", "priority", "start", "position", "unreadable", "request")
-]
 FORMAT: Final = FileFormat(0x52455002, 3, _SCHEMA)
 _ADVICE: Final = {
     LockedFileError: "Another crawl is using this JOBDIR",
     ForeignFileError: "Set JOBDIR to a new directory",
     OtherVersionError: "Finish its crawl with that version, or set JOBDIR to a new directory",
     DamagedFileError: "Restore a copy of it, or set JOBDIR to a new directory",
-    FileError: "JOBDIR must be a directory that can be written",
+    FileError: "Set JOBDIR to a new directory that can be written",
 }
 """What to do if the file can't be used, by the class of the error."""
 _AT_OPENING: Final = (
@@ -174,17 +171,13 @@ class RequestTable:
         self._has_write_failed = False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check the columns, and count the requests of lanes."""
-        columns = connection.execute("SELECT name FROM pragma_table_info('requests')").fetchall()
-        if [name for (name,) in columns] != _COLUMNS:
-            raise DamagedFileError("damaged (its table has other columns)")
         connection.execute("PRAGMA temp_store = MEMORY")
         for statement in _AT_OPENING:
             connection.execute(statement)
         newest = connection.execute("SELECT max(number) FROM requests").fetchone()[0]
         self._number: int = newest or 0
-        size, lanes = connection.execute("SELECT total(size), count(*) FROM lanes").fetchone()
-        self.size, self.lanes = int(size), lanes
+        sizes = "SELECT ifnull(sum(size), 0), count(*) FROM lanes"
+        self.size, self.lanes = connection.execute(sizes).fetchone()
 
     def close(self) -> list[str | int] | dict[str, list[int]]:
         with closing(self._connection), suppress(sqlite3.Error):
@@ -195,10 +188,7 @@ class RequestTable:
 
     @contextmanager
     def _log_write_errors(self, consequence: str) -> Iterator[None]:
-        """Suppress an error of SQLite in the ``with`` block; log only the first in a row.
-
-        ``consequence`` is what follows from the error, for the log line.
-        """
+        """Suppress an error of SQLite in the ``with`` block; log only the first in a row."""
         try:
             yield
         except sqlite3.Error as error:
@@ -256,32 +246,22 @@ class RequestTable:
         name = lane.slot, _text_of(lane.origin)
         while (row := self._run(_NEXT, name).fetchone()) is not None:
             number, data = row
+            what = "its data is damaged"
             try:
-                return number, self._decode(data)
-            except UnreadableError as error:
-                self._mark(lane, number, error)
+                values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
+                what = f"<{values['method']} {without_credentials(values['url'])}>"
+                return number, request_from_dict(values, spider=self._crawler.spider)
+            except Exception as error:  # noqa: BLE001 - logged
+                why = str(error)  # without a traceback, as there may be many of them
+            self._logger.error("Unable to read request: %s - reason: %s", what, why)
+            stats.count(self._crawler, stats.QUEUE_UNREADABLE)
+            stats.count(self._crawler, stats.QUEUE_ERRORS)
+            with self._log_write_errors("What can't be read isn't marked"):
+                self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
+            self._leave_out(lane, number)
         if self.size_of(lane):
             self.give_up(lane)
         return 0, None
-
-    def _decode(self, data: bytes) -> Request:
-        """Return the request in a row. Raises only UnreadableError, without credentials."""
-        what = "its data is damaged"
-        try:
-            values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
-            what = f"<{values['method']} {without_credentials(values['url'])}>"
-            return request_from_dict(values, spider=self._crawler.spider)
-        except Exception as error:
-            raise UnreadableError(what) from error
-
-    def _mark(self, lane: Lane, number: int, error: UnreadableError) -> None:
-        # Without a traceback, as there may be many of them.
-        stats.count(self._crawler, stats.QUEUE_UNREADABLE)
-        stats.count(self._crawler, stats.QUEUE_ERRORS)
-        self._logger.error("Unable to read request: %s - reason: %s", error, error.__cause__)
-        with self._log_write_errors("What can't be read isn't marked"):
-            self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
-        self._leave_out(lane, number)
 
     def _leave_out(self, lane: Lane, number: int) -> None:
         """Leave out a row of ``lane`` from now on."""
@@ -289,11 +269,9 @@ class RequestTable:
         name = lane.slot, _text_of(lane.origin)
         self._run(_REMOVE, (*name, lane.number, self._next_served()))
         self.size -= 1
-        left = self._run(
-            "SELECT size FROM lanes WHERE number = ? AND priority IS NULL", (lane.number,)
-        ).fetchone()
-        if left is not None:
-            self._remove(lane.number, left[0])
+        query = "SELECT size FROM lanes WHERE number = ? AND priority IS NULL"
+        if (left := self._run(query, (lane.number,)).fetchone()) is not None:
+            self._remove(lane.number, *left)
 
     def _remove(self, number: int, size: int) -> None:
         self._run("DELETE FROM lanes WHERE number = ?", (number,))
@@ -310,11 +288,10 @@ class RequestTable:
 
     def delete_finished(self) -> None:
         there = requests_in_progress(self._crawler)
-        for number in [
-            number for number, request in self._in_progress.items() if request not in there
-        ]:
-            del self._in_progress[number]
-            self._ended.append((number,))
+        for number, request in [*self._in_progress.items()]:
+            if request not in there:
+                del self._in_progress[number]
+                self._ended.append((number,))
         if not self._ended:
             return
         with self._log_write_errors("A request that was downloaded may come again"):
@@ -372,10 +349,6 @@ class RequestTable:
         query = "SELECT number, slot, origin, size FROM lanes WHERE until IS NOT NULL"
         for row in self._run(query).fetchall():
             yield _as_lane(row[:3]), row[3]
-
-
-class UnreadableError(LookupError):
-    """The request that it names can't be read, for instance as the spider lacks its callback."""
 
 
 def _text_of(origin: Origin | None) -> str:

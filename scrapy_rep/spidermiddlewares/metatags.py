@@ -15,7 +15,7 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.spidermiddlewares.links import follows_link
 from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import printable_request, quoted_url
+from scrapy_rep.utils.text import quoted_url
 
 TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""
@@ -54,23 +54,17 @@ class RobotsTagsMiddleware(PageMiddleware):
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """Return None, which drops ``request``, if it follows a link of a page with ``nofollow``.
 
-        All other requests of the callback are kept: forms, URLs that it makes, the page itself,
-        and requests with ``dont_obey_robotstxt``. In a dry run links are kept, too, and only
-        counted and logged.
+        All other requests of the callback are kept: forms, URLs that it makes, the page itself. In
+        a dry run links are kept, too, and only counted and logged.
         """
         if not _has_directive(response, "nofollow") or response is None:
             return request
         is_same_page = request.url.partition("#")[0] == response.url.partition("#")[0]
-        if is_same_page or request.meta.get("dont_obey_robotstxt"):
-            return request
-        if not follows_link(request, response):
+        obeys = not (is_same_page or request.meta.get("dont_obey_robotstxt"))
+        if not (obeys and follows_link(request, response)):
             return request
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
-        drops = Drops.of(self.crawler)
-        if drops is None:
-            logger = LimitedLogger(__name__, self.crawler)
-            logger.debug("Ignoring link (nofollow): %s", printable_request(request))
-        else:
+        if (drops := Drops.of(self.crawler)) is not None:
             drops.report(request, _NOFOLLOW, response.url)
         return request if self._options.dry_run else None
 
@@ -95,9 +89,9 @@ class RobotsTagsMiddleware(PageMiddleware):
         tags = of_page(headers, elements, tokens)
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
-            page = quoted_url(response)
-            logger = LimitedLogger(__name__, self.crawler)
-            logger.debug("Too many robots tags, the page is treated as none: %s", page)
+            LimitedLogger(__name__, self.crawler).debug(
+                "Too many robots tags, the page is treated as none: %s", quoted_url(response)
+            )
         return tags
 
 

@@ -24,7 +24,7 @@ _logged: Final[WeakSet[Response]] = WeakSet()
 
 
 class PageMiddleware(BaseSpiderMiddleware):
-    """Base class: its helpers read meta elements, and drop or mark items. Raises NotConfigured."""
+    """Reads meta elements, and drops or marks items. Raises NotConfigured."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -63,8 +63,7 @@ class PageMiddleware(BaseSpiderMiddleware):
 
     def _mark_item(self, item: Any, response: Response | None, field: str, value: Any) -> Any:
         """Return ``item``, with ``field`` set if it has such a field. Errors are logged."""
-        # An error that is raised here would end the callback, and all that it has not yet yielded
-        # would be lost.
+        # An error here would end the callback, and lose all that it has not yet yielded.
         try:
             if ItemAdapter.is_item(item):
                 adapter = ItemAdapter(item)

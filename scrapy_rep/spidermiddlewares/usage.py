@@ -18,10 +18,7 @@ ITEM_FIELD: Final = "robots_usage"
 
 
 class RobotsUsageMiddleware(PageMiddleware):
-    """Drops or marks items by the usage preferences for their page.
-
-    The preferences are in robots.txt, headers and meta elements.
-    """
+    """Drops or marks items by the preferences in robots.txt, headers and meta elements."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -30,8 +27,8 @@ class RobotsUsageMiddleware(PageMiddleware):
     def process_spider_input(self, response: Response) -> None:
         """Judge the preferences in the page, together with those in robots.txt.
 
-        The latter are in the judgement in the meta of the request. If there is none, the page is
-        not read. The new judgement replaces that in the meta, is counted and announced.
+        The latter are in the judgement in the meta of the request, which the new one replaces. If
+        there is none, the page is not read.
         """
         request = response.request
         values = stored_judgement(request)

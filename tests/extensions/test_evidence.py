@@ -6,7 +6,6 @@ import json
 import logging
 import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from scrapy import Request
@@ -16,7 +15,6 @@ from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl, releasing_when
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import PAGE, answer, held, redirect, robots
-from tests.downloadermiddlewares.test_modes import MODES
 from tests.downloadermiddlewares.test_robotstxt_fetch import Follows
 from tests.extensions.evidence import lines
 from tests.waiting import wait_until
@@ -230,31 +228,32 @@ async def test_a_folder_that_is_read_only_stops_the_crawl(web, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "says"),
+    ("setting", "path", "says"),
     [
-        ("{tmp}/folder.jsonl", "it can't be written: Is a directory"),
-        ("{tmp}/file/b/a.jsonl", "it can't be written: Not a directory"),
-        ("{tmp}/" + 300 * "a" + ".jsonl", "it can't be written: File name too long"),
-        ("{tmp}/evidence", "it must be a path that ends in .jsonl or .jsonl.gz"),
-        ("{tmp}/%(no)s.jsonl", "placeholders are %(time)s"),
+        ("REP_EVIDENCE", "{tmp}/folder.jsonl", "it can't be written: Is a directory"),
+        ("REP_EVIDENCE", "{tmp}/file/b/a.jsonl", "it can't be written: Not a directory"),
+        (
+            "REP_EVIDENCE",
+            "{tmp}/" + 300 * "a" + ".jsonl",
+            "it can't be written: File name too long",
+        ),
+        ("REP_EVIDENCE", "{tmp}/evidence", "it must be a path that ends in .jsonl or .jsonl.gz"),
+        ("REP_EVIDENCE", "{tmp}/%(no)s.jsonl", "placeholders are %(time)s"),
+        ("REP_EVIDENCE", "{tmp}/%(name)d.jsonl", "placeholders are %(time)s"),
+        ("REP_REPORT", "{tmp}/100%.json", "placeholders are %(time)s"),
+        ("REP_REPORT", "report.txt", "it must be a path that ends in .html or .json"),
+        ("REP_REPORT", "{tmp}/folder.html", "it can't be written: Is a directory"),
     ],
 )
-async def test_a_path_that_can_not_be_written_stops_the_crawl(web, tmp_path, path, says):
-    (tmp_path / "folder.jsonl").mkdir()
+async def test_a_path_that_can_not_be_written_stops_the_crawl(web, tmp_path, setting, path, says):
+    for ending in ("jsonl", "html"):
+        (tmp_path / f"folder.{ending}").mkdir()
     (tmp_path / "file").touch()
     site = web.site(robots(RULES))
-    with pytest.raises(SettingsError, match="REP_EVIDENCE is ") as caught:
-        await crawl(site.url("/"), settings={"REP_EVIDENCE": path.replace("{tmp}", str(tmp_path))})
+    with pytest.raises(SettingsError, match=f"{setting} is ") as caught:
+        await crawl(site.url("/"), settings={setting: path.replace("{tmp}", str(tmp_path))})
     assert says in str(caught.value)
     assert site.journal == []
-
-
-async def test_placeholders_and_odd_names(web, tmp_path):
-    site = web.site(robots(RULES))
-    for name in ("%(name)s %(worker)s 100%%.v1.jsonl", "ä ö/%(name)s.jsonl.gz"):
-        await crawl(site.url("/"), settings={"REP_EVIDENCE": str(tmp_path / name)}, worker=3)
-    found = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.jsonl*"))
-    assert found == ["list 3 100%.v1.jsonl", "ä ö/list.jsonl.gz"]
 
 
 async def test_no_credentials_are_written(web, path):
@@ -263,13 +262,3 @@ async def test_no_credentials_are_written(web, path):
     await crawl(url, settings={"REP_EVIDENCE": path})
     assert [line["url"] for line in lines(path)] == [site.url("/private")]
     assert "secret" not in json.dumps(lines(path))
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_evidence_is_written_in_each_mode(web, path, mode):
-    site = web.site(robots(RULES))
-    urls = [site.url("/"), site.url("/private")]
-    CrawlProcess(mode, urls, REP_EVIDENCE=str(path)).result()
-    assert {line["url"]: line["allowed"] for line in lines(Path(path))} == dict(
-        zip(urls, (True, False), strict=True)
-    )

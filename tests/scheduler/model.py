@@ -10,6 +10,7 @@ finds the shortest way to what is wrong; ``python -m tests.fuzz.queue`` takes th
 import itertools
 import logging
 import math
+import pickle
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -360,7 +361,7 @@ class Model:
         (number,) = [
             number
             for number, data in rows.fetchall()
-            if number not in table._in_progress and table._decode(data).url == url
+            if number not in table._in_progress and pickle.loads(data)["url"] == url
         ]
         table._run("UPDATE requests SET request = x'80' WHERE number = ?", (number,))
         del self.waiting[url]
@@ -390,7 +391,7 @@ class Model:
         self.open(None)
         table = self.queue._requests
         rows = table._run("SELECT request FROM requests WHERE request != x'80'")
-        there = {table._decode(data).url for (data,) in rows.fetchall()}
+        there = {pickle.loads(data)["url"] for (data,) in rows.fetchall()}
         self.waiting |= {request.url: request for request in self.active}
         assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
         self.waiting |= {url: self.ended[url] for url in there - {*self.waiting}}

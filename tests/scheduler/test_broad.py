@@ -9,7 +9,6 @@ from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 
-from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
 from tests.crawling.crawl import (
     SCRAPYS_QUEUE,
@@ -36,34 +35,6 @@ DEFER_LONG = {
     "REP_RETRY_DELAY_MAX": LONG,
     "REP_DEFER_TIMEOUT": 10 * LONG,
 }
-
-
-async def test_hanging_origins_take_no_place_of_the_pages(web):
-    hanging = [web.site(HANGS) for _ in range(12)]
-    healthy = web.site(robots(RULES))
-    crawlers, concurrency = [], []
-
-    def then(response):
-        downloader = crawlers[0].engine.downloader
-        concurrency.append((downloader.total_concurrency, len(downloader.active)))
-        if len(concurrency) < 10:
-            return [healthy.url(f"/{len(concurrency)}")]
-        return close(crawlers[0])
-
-    result = await crawl(
-        *(site.url(f"/{n}") for site in hanging for n in range(10)),
-        healthy.url("/0"),
-        settings={"CONCURRENT_REQUESTS": 4},
-        opened=crawlers.append,
-        then=then,
-    )
-    assert result.fetched == [healthy.url(f"/{n}") for n in range(10)]
-    assert NO_LONGER not in result.stats
-    assert [len(site.robots_requests) for site in hanging] == [1] * 12
-    assert all(site.targets == [] for site in hanging)
-    # Twelve fetches were in flight beside the pages, and every place was given back.
-    assert concurrency[5] == (16, 12)
-    assert result.crawler.engine.downloader.total_concurrency == 4
 
 
 # Deferring.
@@ -243,50 +214,6 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
     assert second.fetched == []
 
 
-async def test_requests_of_another_spider_whose_callbacks_are_gone_hold_up_no_other(web, tmp_path):
-    site = web.site(robots(""))
-    settings = {"JOBDIR": str(tmp_path)}
-    requests = [
-        Request(site.url(f"/{n}"), priority=int(n < 13), meta={"dont_obey_robotstxt": n % 2 == 0})
-        for n in range(17)
-    ]
-
-    class Other(ListSpider):
-        name = "other"
-
-        def gone(self, response):
-            pass
-
-        def prepare(self, request):
-            prepared = super().prepare(request)
-            return prepared.replace(callback=self.gone) if request.priority else prepared
-
-    first = await crawl(
-        *requests,
-        settings=settings,
-        spidercls=Other,
-        opened=lambda crawler: crawler.engine.pause(),
-        meanwhile=closing_when(
-            lambda crawler: stat(crawler, "scheduler/enqueued/disk") == len(requests)
-        ),
-    )
-    assert site.targets == []
-    second = await crawl(settings=settings)
-    assert sorted(second.fetched) == sorted(request.url for request in requests[13:])
-    assert second.stats["finish_reason"] == "finished"
-    third = await crawl(settings=settings, spidercls=Other)
-    assert len(site.targets) == len(requests)
-    assert first.messages(logging.WARNING) == third.messages(logging.WARNING) == []
-    errors = second.messages(logging.WARNING)
-    assert len(errors) == 10
-    begin = f"Unable to read request: <GET {site.url('')}/"
-    assert all(line.startswith(begin) for line in errors)
-    assert all(" - reason: Method 'gone' not found in: " in line for line in errors)
-    assert not any(record.exc_info for record in second.records if record.levelno >= logging.ERROR)
-    assert second.stats["robotstxt/queue/unreadable"] == 13
-    assert "       3  Unable to read request: … - reason: …" in second.messages(logging.INFO)[-1]
-
-
 @pytest.mark.parametrize("dead", [answer(503), HANGS], ids=["failing", "hanging"])
 async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachable_origins(
     web, dead
@@ -324,11 +251,10 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
 # Other schedulers.
 
 
-class FifoScheduler(BaseScheduler):
-    """One queue for all, which knows no priorities."""
+class PriorityScheduler(BaseScheduler):
+    """One queue for all, by priority."""
 
     def open(self, spider):
-        self.stats = spider.crawler.stats
         self.queue = []
         self.seen = set()
 
@@ -340,22 +266,11 @@ class FifoScheduler(BaseScheduler):
             return False
         self.seen.add(request.url)
         self.queue.append(request)
+        self.queue.sort(key=lambda request: -request.priority)
         return True
 
     def next_request(self):
-        if not self.queue:
-            return None
-        self.stats.inc_value("popped")
-        return self.queue.pop(0)
-
-
-class PriorityScheduler(FifoScheduler):
-    """One queue for all, by priority."""
-
-    def enqueue_request(self, request):
-        stored = super().enqueue_request(request)
-        self.queue.sort(key=lambda request: -request.priority)
-        return stored
+        return self.queue.pop(0) if self.queue else None
 
 
 async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
@@ -376,32 +291,6 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
         assert not [key for key in response.meta if key.startswith("_robotstxt")]
 
 
-async def test_under_another_scheduler_requests_of_download_async_all_wait(web):
-    late, front = web.site(held(robots(RULES))), web.site(robots(RULES))
-    # The front page waited, too.
-    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") >= 1 + 9, late)
-    result = await crawl(
-        front.url("/"),
-        settings={"SCHEDULER": FifoScheduler, "CONCURRENT_REQUESTS": 2},
-        spidercls=Downloads,
-        media=[late.url(f"/{n}") for n in range(9)],
-        meanwhile=at_last,
-    )
-    assert [answer.status for answer in result.ends] == [200] * 9
-    assert result.stats["popped"] == 1
-
-
-async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
-    """Its drop begins no REP_DEFER_TIMEOUT of requests that come by the queue later."""
-    front, failing = web.site(robots("")), web.site(answer(503))
-    media = {"media": [failing.url("/1")]}
-    result = await crawl(front.url("/"), settings=DEFER, spidercls=Downloads, **media)
-    assert [type(end) for end in result.ends] == [RobotsTxtDisallowed]
-    assert "robotstxt/deferred" not in result.stats
-    # It waited for one more try.
-    assert len(failing.robots_requests) == 2
-
-
 @pytest.mark.parametrize(("seconds", "fetched"), [(2, True), (62, False)])
 async def test_a_direct_download_waits_for_the_next_try_if_that_is_soon(web, seconds, fetched):
     front, recovers = web.site(robots("")), web.site(answer(503), robots(""))
@@ -409,21 +298,7 @@ async def test_a_direct_download_waits_for_the_next_try_if_that_is_soon(web, sec
     media = {"media": [recovers.url("/1")]}
     result = await crawl(front.url("/"), settings=settings, spidercls=Downloads, **media)
     assert [hasattr(end, "status") for end in result.ends] == [fetched]
-
-
-@pytest.mark.parametrize("limit", ["soon", -1])
-@pytest.mark.parametrize("of_spider", [False, True])
-@pytest.mark.filterwarnings("ignore:.*download_timeout:scrapy.exceptions.ScrapyDeprecationWarning")
-async def test_a_time_limit_that_is_none_closes_no_site(web, limit, of_spider):
-    class Spider(ListSpider):
-        if of_spider:
-            download_timeout = limit
-
-    site = web.site(robots(""))
-    bad = [] if of_spider else [Request(site.url("/1"), meta={"download_timeout": limit})]
-    good = Request(site.url("/2"), meta={"download_timeout": 60})
-    result = await crawl(*bad, good, settings={"CONCURRENT_REQUESTS": 1}, spidercls=Spider)
-    assert site.url("/2") in result.fetched
+    assert "robotstxt/deferred" not in result.stats
 
 
 async def test_what_waits_for_its_turn_under_another_queue_is_kept_at_a_stop(web, tmp_path):

@@ -57,25 +57,6 @@ def test_order_is_that_of_scrapys_queue(downstream, start, seed):
     assert len(queues[1]) == 0
 
 
-def test_requests_wait_until_their_origin_is_open():
-    doors = Doors(set())
-    waiting = pages("a.example", 1, 2, 3)
-    queue = in_memory(*waiting, *pages("b.example", 1), crawler=FakeCrawler(doors))
-    assert queue.pop() is None
-    assert len(queue) == 4
-    assert sorted(doors.asked) == ["https://a.example", "https://b.example"]
-    assert queue.pop() is None
-    assert len(doors.asked) == 2, "asked once, not at every pop"
-    queue.push(Request("https://a.example/4", priority=9))
-    doors.let("https://a.example")
-    assert drain(queue) == ["https://a.example/4", *urls(waiting)]
-    assert len(queue) == 1
-    doors.let("https://b.example")
-    assert drain(queue) == ["https://b.example/1"]
-    assert len(queue) == 0
-    assert drain(queue) == []
-
-
 def test_an_origin_that_waits_holds_up_no_other_of_its_slot():
     doors = Doors({"http://a.example"})
     first, second = Request("https://a.example/1", priority=5), Request("http://a.example/1")

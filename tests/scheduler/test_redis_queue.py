@@ -84,14 +84,6 @@ def test_requests_wait_until_their_site_is_back(start, web, redis, kind, mode):
     assert redis.keys("*list:requests*") == []
 
 
-def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(start, web):
-    site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
-    urls = [site.url(f"/{n}") for n in range(6)]
-    result = start(*urls, REP_CACHE_TTL=0, REP_CACHE_TTL_MIN=0).result()
-    assert sorted(result["fetched"]) == urls
-    assert len(site.robots_requests) <= len(urls)
-
-
 def test_they_are_dropped_after_the_timeout(start, web, redis):
     site = web.site(answer(503))
     waits = {"REP_RETRY_DELAY": 1.5, "REP_RETRY_DELAY_MAX": 1.5, "REP_DEFER_TIMEOUT": 2}
@@ -134,15 +126,6 @@ def test_a_worker_gives_back_what_waits_when_it_is_closed(start, web, redis, kin
     assert first.result()["fetched"] == []
     site.change(RULES)
     assert sorted(start(kind=kind).result()["fetched"]) == urls
-
-
-def test_requests_that_wait_for_their_turn_hold_up_no_other_site(start, web, redis):
-    slow, quick = web.site(robots(f"User-agent: *\nCrawl-delay: {LONG}\n")), web.site(RULES)
-    urls = [site.url(f"/{number}") for number in range(5) for site in (slow, quick)]
-    worker = start(*urls, CONCURRENT_REQUESTS=1, REP_CRAWL_DELAY_MAX=LONG)
-    wait_until(lambda: len(quick.targets) == 5)
-    wait_until(lambda: len(slow.targets) == 1)
-    worker.kill()
 
 
 def test_workers_keep_the_delay_of_a_site_together(start, web):
@@ -192,18 +175,6 @@ def test_a_worker_that_is_stopped_before_its_engine_runs_takes_nothing(start, we
     assert redis.zcard("list:requests") == 200
     start(script=[["interrupt"]]).result()
     assert redis.zcard("list:requests") == 200
-
-
-def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(start, web):
-    theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"}
-    site = web.site(held(RULES))
-    urls = [site.url("/1"), site.url("/2")]
-    first = start(*urls, script=[["hear", "asked"], ["interrupt"]], **theirs)
-    wait_until(lambda: site.robots_requests)
-    first.tell("asked")
-    assert first.result()["dropped"] == {}
-    site.change(RULES)
-    assert sorted(start(**theirs).result()["fetched"]) == urls
 
 
 @pytest.mark.parametrize(
@@ -305,19 +276,6 @@ def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, queue, kind):
             each.push(scrapy.Request(f"{UP}/{number}", priority=number % 3))
     assert drain(queue) == [theirs.pop().url for _ in range(5)]
     assert len(queue) == 0
-
-
-def test_what_waits_leaves_in_the_order_of_its_priority(redis, doors, queue):
-    doors.turns = {DOWN: False}
-    for number in range(3):
-        fill(queue, f"{DOWN}/{number}", priority=number)
-    fill(queue, f"{UP}/1")
-    assert drain(queue) == [f"{UP}/1"]
-    assert len(queue) == 3
-    for priority in (2, 1, 0):
-        doors.come(DOWN)
-        assert drain(queue) == [f"{DOWN}/{priority}"]
-    assert redis.keys("*") == []
 
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)

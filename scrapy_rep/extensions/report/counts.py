@@ -1,7 +1,7 @@
 """The counts of a report by origin, by rule and by other keys. The number of rows is limited."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from hashlib import sha256
 from time import time
@@ -43,6 +43,7 @@ MAX_TEXTS: Final = 4 * 1024**2
 """Maximum total size of all texts in bytes. Above it, the least recently used are removed."""
 _MAX_COUNT: Final = 10_000
 _BEYOND: Final = "(further origins)"
+_OF_DROP: Final = ("robotstxt_url", "reason", "rule", "line", "dropped")
 _ENDS: Final = ("allowed", "dropped", "would_drop")
 """What became of a request. One that would be dropped was sent because of a dry run."""
 
@@ -64,9 +65,8 @@ class Texts:
         return name
 
     def mark_used(self, name: str | None) -> None:
-        """Mark the text with the hash ``name`` as used, as a request was dropped by its rule."""
-        if name is not None:
-            self._texts.get(name)
+        """Mark a text as used, as a request was dropped by its rule."""
+        self._texts.get(name or "")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the texts by hash, each with the number of bytes that were cut."""
@@ -98,12 +98,12 @@ class Counts:
             (self.count_forbidden, signals.robotstxt_forbidden),
             (self.count_fetched, signals.robotstxt_fetched),
             (self.count_refused, signals.robotstxt_refused),
-            (self.count_usage, signals.robotstxt_usage),
+            (self.usage.add, signals.robotstxt_usage),
             (self.count_exempt, scrapy_signals.request_reached_downloader),
         ]
 
     def row(self, origin: str) -> OriginRow:
-        """Return the row of an origin, which is added if new; above MAX_ORIGINS, the common row."""
+        """Return the row of an origin, new or not; above MAX_ORIGINS, the common row."""
         origin = short(origin, MAX_URL)
         row = self.origins.get(origin)
         if row is None:
@@ -133,8 +133,7 @@ class Counts:
         key = url and short(url, MAX_URL), reason, rule, line, dropped
         if key not in self.drops and len(self.drops) >= MAX_DROPS:
             key = _BEYOND, reason, None, None, dropped
-        names = ("robotstxt_url", "reason", "rule", "line", "dropped")
-        common = {**dict(zip(names, key, strict=True)), "sha256": None, "cause": None}
+        common = {**dict(zip(_OF_DROP, key, strict=True)), "sha256": None, "cause": None}
         drop = self.drops.setdefault(key, RequestsRow(common))
         if line is not None:
             self.texts.mark_used(row.sha256)
@@ -151,7 +150,7 @@ class Counts:
         copy = self._policy.access(record, time()).copy
         evidence = last.evidence
         row.outcome, row.status = last.kind.value, evidence.status
-        row.error = None if evidence.error is None else short(evidence.error)
+        row.error = evidence.error and short(evidence.error)
         row.asked = iso_time(evidence.at)
         row.size, row.fetched, row.sha256 = evidence.size, None, None
         if copy is not None:
@@ -179,11 +178,7 @@ class Counts:
 
     def count_refused(self, origin: Origin, cause: str) -> None:
         row = self.row(str(origin))
-        row.refused += 1
-        row.refusal = cause
-
-    def count_usage(self, usage: Usage, results: Mapping[str, str], refused: bool) -> None:
-        self.usage.add(usage, results, refused=refused)
+        row.refused, row.refusal = row.refused + 1, cause
 
     def count_exempt(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
@@ -200,10 +195,7 @@ class Counts:
             self._sampled += 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all counts as plain values.
-
-        Unreachable origins come first, then those with most drops; rules are sorted by drops.
-        """
+        """Return all counts: unreachable origins first, then by drops; rules by drops."""
 
         def place(row: OriginRow) -> tuple[bool, int, str]:
             return row.outcome != "unreachable", -row.dropped - row.would_drop, row.origin
@@ -224,8 +216,7 @@ def _has_changed(old: Record, new: Record) -> bool:
     """Return whether two records have different files; that there is no file is known, too."""
     both = (old, new)
     known = [record.copy is not None or isinstance(record.last, Unavailable) for record in both]
-    bodies = {None if record.copy is None else record.copy.body for record in both}
-    return all(known) and len(bodies) > 1
+    return all(known) and len({record.copy and record.copy.body for record in both}) > 1
 
 
 def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
@@ -237,10 +228,10 @@ def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
 def _what_decided(
     request: Request, verdict: Verdict
 ) -> tuple[str | None, str | None, int | None, str | None]:
-    """Return what decided a verdict: the URL of the file, the rule, its line, and the cause.
+    """Return the URL of the file that decided, the rule, its line, and the cause.
 
     With usage preferences, the rule is the preference with its source, and the cause the results by
-    purpose; otherwise the cause is why robots.txt was unreachable. Long texts are cut.
+    purpose; otherwise the cause is why robots.txt was unreachable.
     """
     url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
     cause = verdict.outage and verdict.outage.cause

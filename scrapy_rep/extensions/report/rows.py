@@ -41,8 +41,7 @@ class OriginRow:
     # Number and seconds of pauses after 429 or 503.
     back_offs: int = 0
     back_off_seconds: float = 0.0
-    # Responses with which the site refused requests that robots.txt allows: their number, and the
-    # status of the last one with the headers that say why.
+    # Requests that robots.txt allows and the site refused: their number, and why the last one.
     refused: int = 0
     refusal: str | None = None
 
@@ -69,8 +68,8 @@ class UsageCounts:
     """Number of pages by source, label and value of a statement."""
     refused: int = 0
 
-    def add(self, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
-        """Count a page: each of its statements and ``results`` once."""
+    def add(self, usage: Usage, results: Mapping[str, str], refused: bool) -> None:
+        """Count a page: each of its statements and ``results`` once. A receiver of the signal."""
         self.results.update(results.items())
         self.refused += refused
         # Their number is limited: labels that are not known have no name.
@@ -78,7 +77,6 @@ class UsageCounts:
         self.statements.update(said)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts as plain values, the most frequent first."""
         return {
             "refused": self.refused,
             "results": _rows(self.results, "purpose", "result"),

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
@@ -46,11 +45,3 @@ async def test_placeholders_are_those_of_feeds(web, tmp_path):
     (path,) = (tmp_path / "new" / "reports").iterdir()
     assert re.fullmatch(r"list 3 100% \d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00\.json", path.name)
     assert origins(path) == [site.url("")]
-
-
-@pytest.mark.parametrize("name", ["%(nosuch)s", "100%", "%(name)", "%(name)d"])
-async def test_a_wrong_placeholder_stops_the_crawl(web, tmp_path, name):
-    site = web.site(robots(RULES))
-    with pytest.raises(SettingsError, match=r"REP_REPORT is .* placeholders are %\(time\)s"):
-        await crawl(site.url("/"), settings={"REP_REPORT": str(tmp_path / f"{name}.json")})
-    assert site.journal == []

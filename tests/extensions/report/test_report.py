@@ -96,14 +96,6 @@ async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
     assert rows[failing.url("")]["would_drop"] == 0
 
 
-async def test_a_report_may_have_the_longest_file_name(web, tmp_path):
-    path = tmp_path / f"{'r' * 250}.json"
-    site = web.site(robots(RULES))
-    await crawl(site.url("/a"), settings={"REP_REPORT": path})
-    assert len(json.loads(path.read_text())["origins"]) == 1
-    assert list(tmp_path.iterdir()) == [path]
-
-
 async def test_a_site_that_recovered_says_why_it_was_unreachable(web, tmp_path, clock):
     path = tmp_path / "report.json"
     site = web.site(answer(503), robots(RULES))
@@ -197,26 +189,6 @@ async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending
     assert {tuple(map(drop.get, names)) for drop in json.loads(text)["drops"]} == {
         (by_line.url("/robots.txt"), CONTENT_USAGE, 2, "search: allow, ai-training: disallow"),
     }
-
-
-@pytest.mark.parametrize(
-    ("path", "says"),
-    [
-        ("report.txt", "it must be a path that ends in .html or .json"),
-        (5, "it must be a path that ends in"),
-        ("{tmp}/folder.json", "it can't be written: Is a directory"),
-        ("{tmp}/folder.html", "it can't be written: Is a directory"),
-    ],
-)
-async def test_a_report_that_can_not_be_written_stops_the_crawl(web, tmp_path, path, says):
-    for ending in ("json", "html"):
-        (tmp_path / f"folder.{ending}").mkdir()
-    site = web.site(robots(RULES))
-    path = path.format(tmp=tmp_path) if isinstance(path, str) else path
-    with pytest.raises(SettingsError, match="REP_REPORT is ") as caught:
-        await crawl(site.url("/"), settings={"REP_REPORT": path})
-    assert says in str(caught.value)
-    assert site.journal == []
 
 
 async def test_html_without_jinja2_stops_the_crawl(web, tmp_path, monkeypatch):
