@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,9 +136,9 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
     A tuple of entries is returned unchanged. Raises TypeError for other values; its message is a
     hint, or empty. Raises ValueError if an entry is not valid, with the entry and the error.
     """
-    if isinstance(value, str | PathLike):
+    if isinstance(value, str):
         try:
-            value = json.loads(str(value).strip() or "[]")
+            value = json.loads(value.strip() or "[]")
         except ValueError as error:
             raise TypeError(str(error)) from None
     if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):

@@ -32,18 +32,6 @@ def test_a_name_with_other_letters_than_ascii_is_compared_as_a_whole(named, aske
     assert parser.allowed("http://a/", asked) is not obeys
 
 
-@pytest.mark.google
-def test_the_letters_that_a_line_begins_with_are_a_token_all_the_same():
-    parser = RobotParser.from_crawler(None, "User-agent: Jävla-Foobot\nDisallow: /".encode())
-    assert not parser.allowed("http://a/", "j")
-
-
-def test_a_name_of_digits_has_a_group():
-    parser = RobotParser.from_crawler(None, b"User-agent: 008\nDisallow: /\n")
-    assert not parser.allowed("http://a/", "008")
-    assert parser.allowed("http://a/", "009")
-
-
 @pytest.mark.spec("M-2")
 @pytest.mark.parametrize("path", [b"/\xe4", b"/%e4", b"/\xc3\xa4", b"/%41"])
 def test_octets_of_a_url_are_those_of_a_pattern(path):

@@ -203,15 +203,6 @@ class OwnMiddleware(scrapy_rep.RobotsTxtMiddleware):
     pass
 
 
-async def test_a_wrong_value_stops_the_crawl_before_any_request(web):
-    site = web.site(robots(""))
-    with pytest.raises(
-        SettingsError, match="REP_TIMEOUT is 'soon': it must be a number of seconds"
-    ):
-        await crawl(site.url("/"), settings={"REP_TIMEOUT": "soon"})
-    assert site.journal == []
-
-
 def test_a_wrong_value_stops_the_crawl_where_its_settings_are_made():
     # A component that raises is some frames farther down in the traceback that Scrapy prints.
     with pytest.raises(SettingsError, match="REP_TIMEOUT is 'soon'"):

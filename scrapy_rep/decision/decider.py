@@ -125,23 +125,6 @@ class Decider:
         verdict, judgement = self._judge(request, entry, target, tokens, verdict)
         return Decision(origin, target, tokens, verdict, entry, override, judgement)
 
-    async def decision_with_tokens(
-        self, tokens: Tokens, request: Request, decision: Decision
-    ) -> Decision:
-        """Return the decision on ``request`` for a crawler with other product tokens.
-
-        ``decision``, that for its own tokens, is returned if it has no entry, or an override. Else
-        there is a verdict after a lookup. Raises CrawlClosingError if the crawl is closing.
-        """
-        origin, target, _, _, entry, override, _ = decision
-        if origin is None or entry is None or override is not None:
-            return decision
-        if entry.verdict(target, tokens) is None:
-            entry = await self._cache.entry(origin, tokens, request)
-        target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
-        verdict, judgement = self._judge(request, entry, target, tokens, verdict)
-        return Decision(origin, target, tokens, verdict, entry, None, judgement)
-
     async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of the robots.txt of ``start``, or None.
 

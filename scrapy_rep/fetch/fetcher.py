@@ -61,6 +61,7 @@ from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY, slot_withou
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
+_WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _SHOWN: Final = 20
@@ -147,14 +148,15 @@ class Fetcher:
             if location is None or len(chain.hops) >= MAX_REDIRECTS:
                 return self._outcome_at_end(chain, answer, location)
             verdict = await self._verdict_on_hop(chain, location, page)
-            if verdict is not None and verdict.reason is Reason.OVERRIDE and not verdict.allowed:
+            if verdict and verdict.reason is Reason.OVERRIDE and not verdict.allowed:
                 failure = RouteFailure(
                     "it is redirected to a host that REP_OVERRIDES disallows",
                     location,
                     "set REP_OVERRIDES for the site, too",
                 )
                 return self._report_failure(chain, failure, answer)
-            if not chain.may_lead_to(verdict):
+            # SPEC F-3 applies to rules only: without them, redirects are followed.
+            if verdict and not verdict.allowed and verdict.reason not in _WITHOUT_RULES:
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
             chain.follow(location, answer)

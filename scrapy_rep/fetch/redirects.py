@@ -20,11 +20,9 @@ from scrapy_rep.fetch.errors import FetchError
 from scrapy_rep.fetch.transfer import Answer, Transfer
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Evidence
-from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.concurrency import in_thread
 
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
-_WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
 _MAX_LOCATION: Final = 8_000
 """Maximum size in bytes of a Location that is followed (RFC 9110 §4.1 recommends 8,000)."""
@@ -70,10 +68,6 @@ class Chain:
     @property
     def same_origin(self) -> bool:
         return not self.hops or origin_of(self.url) == self.origin
-
-    def may_lead_to(self, verdict: Verdict | None) -> bool:
-        # SPEC F-3 applies to rules only: without them, redirects are followed.
-        return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 
     def check_address(self, answer: Answer) -> None:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).

@@ -105,21 +105,6 @@ def test_rules_of_other_tokens_are_none(path):
     assert not run(scene.decider.decision(page(path), decision)).verdict.allowed
 
 
-def test_what_other_tokens_would_get():
-    scene = Scene(override("ignore", host="other.example"))
-    scene.knows(RULES, ("testbot",), ("partner",))
-    decision = scene.known("/partner")
-    assert decision.verdict.allowed
-    other = run(scene.decider.decision_with_tokens(("partner",), page("/partner"), decision))
-    assert not other.verdict.allowed
-    assert other.tokens == ("partner",)
-    assert scene.network.fetched == []
-    ignored = scene.decider.known_decision(Request("http://other.example/a"))
-    assert run(scene.decider.decision_with_tokens(("partner",), page(), ignored)) is ignored
-    unknown = Scene().known("/partner")
-    assert run(scene.decider.decision_with_tokens(("partner",), page(), unknown)) is unknown
-
-
 @pytest.mark.parametrize(
     "url",
     ["data:,x", "about:blank", "file:///private", "s3://bucket/private", "ws://site.example/private",

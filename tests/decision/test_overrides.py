@@ -198,7 +198,8 @@ TAKES = "it must be a list of dicts, each with a host, a policy and a reason, or
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        (Path("overrides.json"), "; Expecting value"),
+        ("overrides.json", "; Expecting value"),
+        (Path("overrides.json"), ""),
         ("[{'host': 'a.example'}]", "; Expecting property name"),
         ('{"host": "a.example"}', ""),
         ("[" * 3_000, ""),

@@ -63,23 +63,6 @@ def test_an_index_file_also_allows_its_directory():
     assert explanation.verdict.line == 12
 
 
-@pytest.mark.google
-@pytest.mark.parametrize(
-    ("rules", "target"),
-    [
-        (["Disallow: /*b", "Disallow: /ab"], "/ab"),
-        (["Disallow: /a*", "Disallow: /a$"], "/a"),
-        (["Allow: /", "Allow: *"], "/a"),
-        (["Allow: /a/index.html", "Allow: /a/$"], "/a/"),
-    ],
-)
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_different_rules_as_long_and_as_permissive_the_first_decides(rules, target, order):
-    body = "\n".join(["User-agent: *", *rules[::order]])
-    explanation = explain(body.encode(), target)
-    assert explanation.verdict.line == explanation.matching[0].line == 2
-
-
 @pytest.mark.rfc9309("2.2.2")
 def test_rules_with_escapes_that_match_in_a_query_are_as_written():
     body = b"User-agent: *\nDisallow: /*%2fb\nAllow: /a?u=%2F\nDisallow: /*%3A\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.header_times import delta_seconds, freshness_lifetime, max_age, retry_after
+from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
 
 DAY = 86_400.0
 
@@ -39,14 +39,6 @@ def test_max_age_lengthens_or_shortens(cache_control, age, seconds):
 @pytest.mark.spec("F-11")
 def test_no_answer_lives_longer_than_the_longest_life():
     assert freshness_lifetime(None, None, ttl=7 * DAY, ttl_min=600.0, ttl_max=DAY) == DAY
-
-
-def test_seconds_are_ascii_digits():
-    assert delta_seconds(" 12 ") == 12
-    assert delta_seconds("1.5") is None
-    assert delta_seconds("²") is None
-    assert max_age("max-age=5") == 5
-    assert max_age("max-age=soon") == 0
 
 
 NOW = 1_900_000_000.0  # Sun, 17 Mar 2030 17:46:40 GMT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.lexer import LineKind, Oddity, has_known_line, is_robotstxt, lex
+from scrapy_rep.protocol.lexer import Oddity, has_known_line, is_robotstxt, lex
 
 
 def read(body):
@@ -35,28 +35,6 @@ ODD = {"misspelt": Oddity.MISSPELT, "no colon": Oddity.NO_COLON, "": Oddity.NONE
 def test_a_line(line, kind, value, odd):
     assert read(line + b"\n") == [(1, kind, value)]
     assert [each.oddity for each in lex(line + b"\n")] == [ODD[odd]]
-
-
-def test_nul_ends_the_content():
-    lines = list(lex(b"disallow: /x\0y\nallow: /z\0\n\0allow: /"))
-    assert [(line.kind, line.value) for line in lines] == [
-        (LineKind.DISALLOW, b"/x"),
-        (LineKind.ALLOW, b"/z"),
-        (LineKind.EMPTY, b""),
-    ]
-    assert all(line.oddity is Oddity.NUL for line in lines)
-
-
-@pytest.mark.google
-@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
-def test_a_line_is_cut_at_16663_bytes_and_ends_at_its_own_end(end):
-    path = b"/" + b"x" * 20_000
-    lines = list(lex(b"disallow: " + path + end + b"allow: /y"))
-    assert lines[0].value == path[: 16_663 - len("disallow: ")]
-    assert lines[0].oddity is Oddity.CUT
-    assert (lines[1].number, lines[1].value) == (2, b"/y")
-    (whole,) = lex((b"disallow: " + path)[:16_663])
-    assert (whole.oddity, whole.value) == (Oddity.NONE, lines[0].value)
 
 
 @pytest.mark.parametrize(
