@@ -29,16 +29,8 @@ VALUES = st.one_of(
 )
 NAMES = ["Age", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Proxy-Status",
          "Retry-After", "Set-Cookie", "Via", "X-Robots-Tag", "Zyte-Error"]  # fmt: skip
-LOCATIONS = [
-    "http://[bad",
-    "//",
-    "http://a:b/",
-    "?",
-    "/\xff",
-    "http://1.2.3.4.5/",
-    "ftp://a/",
-    "\\",
-]
+LOCATIONS = ["http://[bad", "//", "http://a:b/", "?", "/\xff", "http://1.2.3.4.5/", "ftp://a/",
+             "\\"]  # fmt: skip
 headers = st.dictionaries(
     st.sampled_from(NAMES),
     st.lists(st.one_of(VALUES, st.sampled_from(LOCATIONS)), min_size=1, max_size=3),
