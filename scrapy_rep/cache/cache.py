@@ -7,7 +7,7 @@ fetches robots.txt.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy import Request
 
@@ -26,10 +26,6 @@ from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
 Parsed = Callable[[RobotsTxt, Request], Coroutine[Any, Any, None]]
-
-_MANY_RETURNS: Final = 1_000
-"""Number of lookups of origins whose entry was evicted, after which the log suggests to increase
-REP_MEMORY_MAX_BYTES."""
 
 
 class LookupResult(NamedTuple):
@@ -74,7 +70,6 @@ class Cache:
         self._began = self._time()
         self._logger = LimitedLogger(__name__, lookups.crawler)
         self._background = Background()
-        self._returns = 0
 
     @property
     def closing(self) -> bool:
@@ -168,7 +163,7 @@ class Cache:
                 raise end  # noqa: TRY301 - as if it had been raised here
             known, fetched = self.known_entry(origin), end.last.evidence.at
             if known is None and self._entries.evicted and self._began <= fetched < lookup.began:
-                self._count_memory_miss()
+                self.lookups.count(stats.MEMORY_MISSES)
             is_known = known is not None and known.start == fetched
             entry, robots = self.put_record(origin, end, lookup.tokens)
         except Exception:
@@ -179,20 +174,6 @@ class Cache:
             # Nobody waits for it: a handler may itself wait for requests to this origin.
             self._background.start(self._parsed(robots, lookup.page))
         return LookupResult(entry, robots)
-
-    def _count_memory_miss(self) -> None:
-        """Count a lookup of an origin whose entry was evicted; the thousandth is logged."""
-        self.lookups.count(stats.MEMORY_MISSES)
-        self._returns += 1
-        if self._returns == _MANY_RETURNS:
-            self._logger.info(
-                "The robots.txt rules of %d sites fill REP_MEMORY_MAX_BYTES (%d). Those used least "
-                "recently are removed, and read from REP_STORE again when they are needed: %d "
-                "times so far. Increase REP_MEMORY_MAX_BYTES to save that",
-                len(self._entries),
-                self._entries.max_bytes,
-                self._returns,
-            )
 
     def put_record(
         self, origin: Origin, record: Record, tokens: Tokens

@@ -42,12 +42,12 @@ class Entry:
 
     __slots__ = (
         "_delays",
+        "_hash",
         "_rules",
         "_usage",
         "_verdict",
         "end",
         "fetched",
-        "fingerprint",
         "has_delay",
         "is_known",
         "sha256",
@@ -65,8 +65,7 @@ class Entry:
             access.copy is not None and is_robotstxt(access.copy.body)
         )
         """Whether the site has shown a robots.txt, or said that it has none."""
-        self.fingerprint: int = fingerprint_of(access)
-        """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
+        self._hash = hash(access)
         copy = access.copy
         self.fetched: float = access.start if copy is None else copy.evidence.at
         """When the text with the rules was fetched, in seconds since the epoch; without a text, the
@@ -96,7 +95,7 @@ class Entry:
 
     def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from an ``Access`` that is equal to ``access``."""
-        return self.fingerprint == fingerprint_of(access)
+        return self._hash == hash(access)
 
     @property
     def is_unreachable(self) -> bool:
@@ -163,10 +162,3 @@ class Entry:
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._verdict
-
-
-def fingerprint_of(access: Access) -> int:
-    """Return a hash of what makes an entry: the times, the reason and the text of ``access``."""
-    # The body is included, because two workers may fetch different texts at the same time.
-    body = None if access.copy is None else access.copy.body
-    return hash((access.start, access.end, access.reason, body))

@@ -40,7 +40,7 @@ from scrapy_rep.stores.base import Claim, Put, Release
 from scrapy_rep.stores.keeper import Keeper, Known
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -55,16 +55,13 @@ Done = Callable[[T | None, Exception], object]
 """Called with the result of a lookup; with None and the error if it failed."""
 
 _SLOW: Final = 1.0
-"""Seconds after which a lookup is slow."""
+"""Seconds after which a fetch is slow."""
 _POLL: Final = 0.05
 """Seconds after which the store is read again the first time while another worker fetches."""
 _POLL_MAX: Final = 1.0
 _POLL_GROWTH: Final = 1.5
 _LOGGED_POLL: Final = 11
 """Number of reads, in some five seconds, after which it is logged for whom the lookup waits."""
-_PATIENCE: Final = 3
-"""Number of lease durations after which a worker that waits for the record fetches without a lease.
-So it also waits if two workers get the lease, one after the other, and are killed."""
 
 
 @dataclass(eq=False)
@@ -84,10 +81,10 @@ class Lookup(Generic[T]):
     """The name under which the lease of the origin is held; None without the lease."""
     polls: int = 0
     """How often the lookup has found that another worker fetches."""
-    patient_until: float = math.inf
     counts: bool = False
     """Whether it counts as one of those under way."""
-    slow_at: float = math.inf
+    timer: Timer | None = None
+    """Calls ``Lookups._make_slow``."""
     is_slow: bool = False
     is_over: bool = False
 
@@ -132,12 +129,9 @@ class Lookups(Generic[T]):
         self._waiting: deque[Lookup[T]] = deque()
         self._begun: list[Lookup[T]] = []
         """Lookups that the next turn of the event loop reads in the store."""
-        self._counting: deque[tuple[float, Lookup[T]]] = deque()
-        """When lookups become slow, in order; also of those that don't count any more."""
         self._free = self.permits
         self._slow = 0
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
-        self._has_timer = False
         self._had_others = False
         self._numbers = count(1)
         self._began = self.clock.time()
@@ -215,39 +209,27 @@ class Lookups(Generic[T]):
             lookup = self._waiting.popleft()
             if lookup.is_over:
                 continue
-            lookup.counts, lookup.slow_at = True, self.clock.monotonic() + _SLOW
+            lookup.counts = True
             self._free -= 1
-            self._counting.append((lookup.slow_at, lookup))
             if not self._begun:
                 call_later(0, self._read)
             self._begun.append(lookup)
-        if self._counting and not self._has_timer:
-            self._has_timer = True
-            self.clock.call_later(_SLOW, self._find_slow)
 
-    def _find_slow(self) -> None:
-        """Let others begin in place of slow lookups, at most _max_slow. There is one timer."""
-        # Event loops may fire a timer slightly early.
-        now = max(self.clock.monotonic(), self._counting[0][0])
-        while self._counting:
-            slow_at, lookup = self._counting[0]
-            counts = lookup.counts and lookup.slow_at == slow_at
-            if counts and (slow_at > now or self._slow >= self._max_slow):
-                break
-            self._counting.popleft()
-            if counts:
-                # Alone it fetches without a lease, but by now another worker may have come.
-                if lookup.task is not None and lookup.holder is None:
-                    self.store.put(self._claim_of(lookup))
-                self._stop_counting(lookup)
-                lookup.is_slow = True
-                self._slow += 1
-        self._has_timer = bool(self._counting)
-        if self._has_timer:
-            left = self._counting[0][0] - now
-            self.clock.call_later(left if left > 0 else _SLOW, self._find_slow)
+    def _make_slow(self, lookup: Lookup[T]) -> None:
+        """Let another lookup begin in place of one whose fetch takes long, at most _max_slow."""
+        if self._slow >= self._max_slow:
+            lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
+            return
+        # Alone it fetches without a lease, but by now another worker may have come.
+        if lookup.holder is None:
+            self.store.put(self._claim_of(lookup))
+        self._stop_counting(lookup)
+        lookup.is_slow = True
+        self._slow += 1
 
     def _stop_counting(self, lookup: Lookup[T]) -> None:
+        if lookup.timer is not None:
+            lookup.timer.cancel()
         if lookup.is_slow:
             lookup.is_slow = False
             self._slow -= 1
@@ -284,7 +266,7 @@ class Lookups(Generic[T]):
         for lookup in begun:
             if lookup.is_over or self._end_if_fresh(lookup, known):
                 continue
-            if known.has_others and self.clock.monotonic() < lookup.patient_until:
+            if known.has_others:
                 to_claim.append(lookup)
             else:
                 self._start_fetch(lookup, known)
@@ -332,7 +314,6 @@ class Lookups(Generic[T]):
         """Do the lookup again in a while; it doesn't count until then."""
         if lookup.polls == 0:
             self.count(stats.STORE_WAITED)
-            lookup.patient_until = self.clock.monotonic() + self.lease * _PATIENCE
         if lookup.polls == _LOGGED_POLL:
             self._logger.info(
                 "Waiting for robots.txt of %s: another worker fetches it, or was killed while it "
@@ -351,6 +332,7 @@ class Lookups(Generic[T]):
             self._begin()
 
     def _start_fetch(self, lookup: Lookup[T], known: Known) -> None:
+        lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
         lookup.task = self._tasks.start(self._fetch(lookup, known))
 
     async def _fetch(self, lookup: Lookup[T], known: Known) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
 from twisted.internet.defer import CancelledError
@@ -51,8 +51,6 @@ _SLOW_FOR: Final = 60.0
 _PAUSE: Final = 1.0
 """Seconds without a call of the store after a failure; doubled with each further failure."""
 _PAUSE_MAX: Final = 30.0
-_QUIET: Final = 600.0
-"""Minimum seconds between two warnings about a store that can't be used."""
 _GRACE: Final = 0.5
 """Seconds by which the time limit of a call is longer than the store's own time limit. So the store
 raises its own error first, whose message is clearer."""
@@ -126,8 +124,8 @@ class Keeper:
         self._reader = Worker("robots.txt-reader")
         self._writer = Worker("robots.txt-writer")
         self._reading, self._writing = _Breaker(self._clock), _Breaker(self._clock)
-        self._quiet_until: float | None = None
-        """When the next warning may be logged; None if the store could be used since the last."""
+        self._is_broken = False
+        """Whether it was logged that the store can't be used."""
         self._slow_until = 0.0
         self._unwritten: BoundedCache[str, Put] = BoundedCache(max_bytes=_MAX_UNWRITTEN)
         self._changes: list[tuple[Sequence[Change], Promise[list[Lease | None]] | None]] = []
@@ -340,7 +338,7 @@ class Keeper:
         if breaker.has_failed:
             breaker.until = self._clock() + self._limit  # others don't call meanwhile
         try:
-            result: T = await within(self._limit, _result_of(thread.call(call)))
+            result: T = await within(self._limit, thread.call(call))
         except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
         # Errors other than StoreError are caught, too: without a record, robots.txt is fetched once
@@ -354,21 +352,16 @@ class Keeper:
 
     def _succeed(self, breaker: _Breaker) -> None:
         breaker.succeed()
-        is_broken = self._reading.has_failed or self._writing.has_failed
-        if self._quiet_until is not None and not is_broken:
-            self._quiet_until = None
+        if self._is_broken and not (self._reading.has_failed or self._writing.has_failed):
+            self._is_broken = False
             self._logger.info("%s can be used again", self._name)
 
     def _warn(self, error: Exception) -> None:
-        """Log ``error`` at DEBUG level; in an outage also every ten minutes as a warning."""
+        """Log ``error`` at DEBUG level, and the first one of an outage as a warning."""
         self._logger.debug("%s: %s", self._name, error)
-        if self._quiet_until is not None and self._clock() < self._quiet_until:
+        if self._is_broken:
             return
-        self._quiet_until = self._clock() + _QUIET
+        self._is_broken = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
         line = "%s can't be used, records of robots.txt are kept in memory: %s"
         self._logger.warning(line, self._name, why)
-
-
-async def _result_of(work: Any) -> Any:
-    return await work

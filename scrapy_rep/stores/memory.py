@@ -6,10 +6,10 @@ from time import monotonic
 from typing import ClassVar, Final
 
 from scrapy_rep.stores.base import PAUSE, Change, Claim, Found, Lease, Put, Stored
-from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict
+from scrapy_rep.utils.bounded import BoundedCache
 
-_MAX_LEASES: Final = 10_000
-"""Number of leases at which ended leases are removed."""
+_MANY_LEASES: Final = 10_000
+"""Number of leases above which those that have ended are removed."""
 _RECORD_BYTES: Final = 350
 """Approximate bytes of memory for a record, in addition to its key and its bytes."""
 
@@ -24,9 +24,9 @@ class MemoryStore:
 
     def __init__(self, *, max_bytes: int, clock: Callable[[], float] = monotonic) -> None:
         self._records: BoundedCache[str, Stored] = BoundedCache(max_bytes=max_bytes)
-        self._leases: ExpiringDict[str, tuple[str, float]] = ExpiringDict(
-            _MAX_LEASES, lambda lease: lease[1] <= clock()
-        )
+        self._leases: dict[str, tuple[str, float]] = {}
+        """The holder of each lease, and when it ends."""
+        self._max_leases = _MANY_LEASES
         self._clock = clock
 
     def peek(self, keys: Sequence[str]) -> Found:
@@ -36,6 +36,10 @@ class MemoryStore:
     read = peek
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
+        if len(self._leases) > self._max_leases:
+            now = self._clock()
+            self._leases = {key: lease for key, lease in self._leases.items() if lease[1] > now}
+            self._max_leases = max(_MANY_LEASES, 2 * len(self._leases))
         return [self._change(change) for change in changes]
 
     def _change(self, change: Change) -> Lease | None:
@@ -51,7 +55,7 @@ class MemoryStore:
             if lease is None or change.force or lease.holder == change.holder:
                 least = lease.left if lease is not None and change.force else 0.0
                 end = self._clock() + max(change.seconds, least)
-                self._leases.put(key, (change.holder, end))
+                self._leases[key] = change.holder, end
             return self._lease(key)
         if lease is not None and lease.holder == change.holder:
             del self._leases[key]

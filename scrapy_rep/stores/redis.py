@@ -1,7 +1,7 @@
 """The store in Redis or Valkey, which crawlers on several machines may share.
 
 Each record is a hash, and each lease a string, which expire: Redis itself deletes old ones. A key
-of another type was written by another program, and is not used.
+of another type, which another program has written, is an error.
 """
 
 import re
@@ -13,7 +13,7 @@ from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ReadOnlyError, ResponseError
+from redis.exceptions import ReadOnlyError
 from redis.retry import Retry
 
 from scrapy_rep.stores.base import (
@@ -31,7 +31,6 @@ from scrapy_rep.stores.base import (
 _ERRORS: Final = (RedisError, OSError)
 _PAGE: Final = 1_000
 """Number of keys that a step of SCAN examines. A step blocks the server for about 1 ms."""
-# pcall returns the error of a key of another type, which call would raise.
 _NOW: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -39,9 +38,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 # Arguments: the time of the record in seconds, its state, whether it has a body, the body, and
 # milliseconds to keep it. A record from the future was written with a wrong clock, and gives way.
 _PUT: Final = f"""{_NOW}
-local was = redis.pcall('HGET', KEYS[1], 'at')
-if type(was) == 'table' then return was end
-was = tonumber(was or 0) or 0
+local was = tonumber(redis.call('HGET', KEYS[1], 'at') or 0) or 0
 if was > tonumber(ARGV[1]) and was * 1000 <= now then return 0 end
 redis.call('HSET', KEYS[1], 'at', ARGV[1], 'state', ARGV[2])
 if ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'body', ARGV[4]) end
@@ -51,8 +48,7 @@ return 1
 # Arguments: the holder, milliseconds, and 1 to take the lease from another holder. A string that
 # doesn't expire (PTTL is -1) was written by another program, and is replaced.
 _CLAIM: Final = """
-local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' then return holder end
+local holder = redis.call('GET', KEYS[1])
 local left, wanted = redis.call('PTTL', KEYS[1]), tonumber(ARGV[2])
 if ARGV[3] == '1' then
   wanted = math.max(wanted, left)
@@ -63,7 +59,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', wanted)
 return {ARGV[1], wanted}
 """
 _RELEASE: Final = """
-if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
 # Sorted sets of the keys of paused hosts, and of workers, by the end of their leases in
@@ -77,8 +73,7 @@ end
 redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
 """
 _ENDS: Final = f"""{_NOW}
-local found = redis.pcall('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')
-if found.err then return found end
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')
 for i = 2, #found, 2 do found[i] = found[i] - now end
 return found
 """
@@ -118,13 +113,13 @@ class RedisStore:
             for key in keys:
                 pipeline.hmget(self._key("record", key), "state", "body")
             pipeline.execute_command("EVAL", _ENDS, 1, f"{self._prefix}workers")
-            *replies, workers = self._execute(pipeline)
+            *replies, workers = pipeline.execute()
         records = {
             key: Stored(reply[0], reply[1] or b"")
             for key, reply in zip(keys, replies, strict=True)
-            if reply is not None and reply[0] is not None
+            if reply[0] is not None
         }
-        return Found(records, len(workers or ()) // 2)
+        return Found(records, len(workers) // 2)
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         with self._pipeline() as pipeline:
@@ -132,7 +127,7 @@ class RedisStore:
             for change in changes:
                 self._add_change(change, pipeline)
                 ends.append(len(pipeline))
-            replies = self._execute(pipeline)
+            replies = pipeline.execute()
         firsts = [0, *ends[:-1]]
         return [
             _lease_of(replies[first], change) for change, first in zip(changes, firsts, strict=True)
@@ -164,7 +159,7 @@ class RedisStore:
     def pauses_left(self) -> Mapping[str, float]:
         with self._pipeline() as pipeline:
             pipeline.execute_command("EVAL", _ENDS, 1, f"{self._prefix}pauses")
-            found = self._execute(pipeline)[0] or []
+            (found,) = pipeline.execute()
         keys = (key.decode("utf-8", "replace") for key in found[::2])
         return {key: int(left) / 1000 for key, left in zip(keys, found[1::2], strict=True)}
 
@@ -192,17 +187,6 @@ class RedisStore:
         with self._errors(), self._client.pipeline(transaction=False) as pipeline:
             yield pipeline
 
-    @staticmethod
-    def _execute(pipeline: Any) -> list[Any]:
-        """Return the replies, None for a key of another type; raise the first other error."""
-        replies = pipeline.execute(raise_on_error=False)
-        for number, reply in enumerate(replies):
-            if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
-                replies[number] = None
-            elif isinstance(reply, Exception):
-                raise reply
-        return list(replies)
-
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Raise errors of redis-py as StoreError, without credentials."""
@@ -219,10 +203,8 @@ class RedisStore:
 
 
 def _lease_of(reply: Any, change: Change) -> Lease | None:
-    """Return the lease after ``change``. One whose key can't be used counts as given."""
+    """Return the lease after ``change``."""
     if not isinstance(change, Claim):
         return None
-    if reply is None:
-        return Lease(change.holder, change.seconds)
     holder, left = reply
     return Lease(holder.decode("utf-8", "replace"), left / 1000)

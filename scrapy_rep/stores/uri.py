@@ -15,7 +15,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, integer, number
+from scrapy_rep.utils.setting_readers import NotTakenError, Reader, integer, number
 
 _IN_MEMORY: Final = ":memory:"
 _MAX_PREFIX: Final = 200
@@ -108,28 +108,23 @@ def make_store(config: StoreConfig) -> Store:
 
 def check_uri(uri: str) -> None:
     """Raise NotTakenError if ``uri`` is not valid, with the valid forms and what may be meant."""
+    scheme = _SCHEMES.get(uri.partition(":")[0])
+    if scheme is None:
+        raise NotTakenError(TAKES)
     if not _is_valid(uri):
-        scheme, colon, _ = uri.partition(":")
-        name = closest(scheme, list(_SCHEMES), cutoff=0.75 if colon else 1.0)
-        takes = TAKES if name is None else f"{_SCHEMES[name].form!r}{_REMARKS.get(name, '')}"
-        meant = _meant_by(uri, name)
-        hint = f"; did you mean {without_secrets(meant)!r}?" if _is_valid(meant) else ""
-        raise NotTakenError(f"{takes}{hint}")
-    options = _SCHEMES[_scheme(uri)].options
+        meant = _meant_by(uri)
+        hint = "" if meant is None else f"; did you mean {meant!r}?"
+        raise NotTakenError(f"{scheme.form!r}{hint}")
     for name, value in _query_of(uri):
-        reader = options.get(name)
-        if reader is None:
-            # Other options of Redis are those of redis-py, which checks them.
-            meant_option = closest(name, list(options), cutoff=0.7)
-            if meant_option is not None or _scheme(uri) not in _REDIS_SCHEMES:
-                takes = f"a URI whose options are {', '.join(options)}, and not {name!r}"
-                hint = "" if meant_option is None else f"; did you mean {meant_option!r}?"
-                raise NotTakenError(f"{takes}{hint}" if options else "'memory://', without options")
-            continue
-        try:
-            reader.read(value)
-        except (ValueError, OverflowError):
-            raise NotTakenError(f"a URI whose {name} is {reader.takes}") from None
+        reader = scheme.options.get(name)
+        if reader is not None:
+            try:
+                reader.read(value)
+            except (ValueError, OverflowError):
+                raise NotTakenError(f"a URI whose {name} is {reader.takes}") from None
+        elif scheme.options is not _REDIS:  # redis-py checks its own options
+            names = ", ".join(scheme.options) or "none"
+            raise NotTakenError(f"a URI whose options are {names}, and not {name!r}")
 
 
 def is_persistent(uri: str) -> bool:
@@ -203,20 +198,15 @@ def _is_valid(uri: str) -> bool:
     return False
 
 
-def _meant_by(uri: str, name: str | None) -> str:
-    """Return the URI that may be meant by one that is not valid, of the scheme ``name``."""
-    rest = uri.partition(":")[2]
-    path = rest.lstrip("/")
-    if name != "sqlite":
-        return "" if name is None else f"{name}:{'///' if name == 'unix' else '//'}{path}"
-    if path.partition("?")[0] == _IN_MEMORY:
+def _meant_by(uri: str) -> str | None:
+    """Return the URI that is meant by a path of SQLAlchemy or of a shell; None for others."""
+    path = uri.partition("?")[0].removeprefix("sqlite:").lstrip("/")
+    if path == _IN_MEMORY:
         return "memory://"
     if path.startswith("~"):
         with suppress(RuntimeError):  # there is no such user
             return f"sqlite:///{Path(path).expanduser()}"
-    # A single slash begins an absolute path, two those of another kind of URI.
-    slash = "/" if rest.startswith("/") and not rest.startswith("//") else ""
-    return f"sqlite:///{slash}{path}"
+    return None
 
 
 def _has_file(uri: str) -> bool:
@@ -236,16 +226,13 @@ def _has_host(uri: str) -> bool:
     return is_valid and bool(_is_database(parts.path))
 
 
-_NUMBER: Final = " or '{}://HOST:PORT/NUMBER', with the number of a database"
 _SCHEMES: Final = {
     "memory": _Scheme("memory://", lambda uri: uri == "memory://", {}),
     "sqlite": _Scheme("sqlite:///PATH", _has_file, _SQLITE),
-    "redis": _Scheme("redis://HOST", _has_host, _REDIS),
-    "rediss": _Scheme("rediss://HOST", _has_host, _REDIS),
+    "redis": _Scheme("redis://HOST:PORT/NUMBER", _has_host, _REDIS),
+    "rediss": _Scheme("rediss://HOST:PORT/NUMBER", _has_host, _REDIS),
     "unix": _Scheme("unix:///PATH", lambda uri: _has_file(uri) and "#" not in uri, _REDIS),
 }
-_REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
-_REMARKS: Final = {name: _NUMBER.format(name) for name in ("redis", "rediss")}
 *_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
 TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
 """The forms of the valid values of REP_STORE, as error messages list them."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K")
@@ -81,24 +81,3 @@ class Once:
             return False
         self._seen.put(key, None)
         return True
-
-
-class ExpiringDict(dict[K, V]):
-    """A dict from which ``put`` removes the values that are over.
-
-    It does so when a key is added to ``many`` keys, and to twice as many as after the last time.
-    """
-
-    def __init__(self, many: int, is_over: Callable[[V], bool]) -> None:
-        super().__init__()
-        self._many = self._search_at = many
-        self._is_over = is_over
-
-    def put(self, key: K, value: V) -> V:
-        """Set and return the value of ``key``."""
-        if key not in self and len(self) >= self._search_at:
-            for over in [name for name, each in self.items() if self._is_over(each)]:
-                del self[over]
-            self._search_at = max(self._many, 2 * len(self))
-        self[key] = value
-        return value

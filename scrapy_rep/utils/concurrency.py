@@ -80,25 +80,8 @@ async def sleep(seconds: float) -> None:
         timer.cancel()
 
 
-class _TimeLimit:
-    """Calls ``over`` after ``seconds``, and one turn of the event loop, unless it is cancelled.
-
-    After a block of the loop, timers may be called before what came in time is delivered.
-    """
-
-    def __init__(self, seconds: float, over: Callable[[], None]) -> None:
-        self._over = over
-        self._timer = call_later(seconds, self._wait_a_turn)
-
-    def _wait_a_turn(self) -> None:
-        self._timer = call_later(0, self._over)
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-
-
 @coroutine
-def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+def within(seconds: float, work: Awaitable[T]) -> Generator[Any, Any, T]:
     """Return the result of ``work``, or raise TimeoutError after ``seconds``.
 
     ``work`` is cancelled at the time limit: as there is no task, the future that it awaits is. If
@@ -114,7 +97,9 @@ def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
         if awaited is not None:
             awaited.cancel()
 
-    timer = _TimeLimit(seconds, time_out)
+    # After a block of the loop, timers may be called before what came in time is delivered: so a
+    # turn later. If ``work`` has ended by then, that does nothing.
+    timer = call_later(seconds, call_later, 0, time_out)
     try:
         awaited = next(steps)
         while True:
@@ -135,6 +120,7 @@ def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
         raise TimeoutError(f"took longer than {seconds:g} s") from None
     finally:
         timer.cancel()
+        awaited = None
 
 
 async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:

@@ -15,9 +15,8 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.task import LoopingCall
 
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.open_files import lacks_files
@@ -194,16 +193,14 @@ class ClosingWatch:
     def __init__(self, crawler: Crawler, closing: Callable[[], None]) -> None:
         self._crawler = crawler
         self._closing = closing
-        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        self._loop = create_looping_call(self._check)
 
     def start(self) -> None:
-        self._loop = create_looping_call(self._check)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
-        if self._loop is not None and self._loop.running:
+        if self._loop.running:
             self._loop.stop()
-        self._loop = None
 
     def _check(self) -> None:
         if is_closing(self._crawler):

@@ -63,13 +63,13 @@ boolean: Final = Reader("True or False", _read_boolean)
 
 
 def one_of(*choices: str) -> Reader:
-    """Return a reader of one of ``choices``; its error names the most similar one."""
+    """Return a reader of one of ``choices``."""
     *others, last = map(repr, choices)
     takes = f"{', '.join(others)} or {last}"
 
     def read(value: Any) -> str:
         if value not in choices:
-            raise _refusal(takes, value, choices)
+            raise ValueError
         return str(value)
 
     return Reader(takes, read)
@@ -86,9 +86,8 @@ def several_of(choices: Sequence[str]) -> Reader:
         if not all(isinstance(name, str) for name in names):
             raise TypeError
         found = tuple(dict.fromkeys(name.strip() for name in names))
-        unknown = [name for name in found if name not in choices]
-        if unknown:
-            raise _refusal(takes, unknown[0], choices)
+        if not set(found) <= set(choices):
+            raise ValueError
         return found
 
     return Reader(takes, read)
@@ -99,8 +98,3 @@ def closest(value: Any, choices: Sequence[str], cutoff: float = 0.6) -> str | No
     by_key = {choice.lower(): choice for choice in choices}
     similar = get_close_matches(str(value).strip().lower(), by_key, n=1, cutoff=cutoff)
     return by_key[similar[0]] if similar else None
-
-
-def _refusal(takes: str, value: Any, choices: Sequence[str]) -> NotTakenError:
-    meant = closest(value, choices)
-    return NotTakenError(takes if meant is None else f"{takes}; did you mean {meant!r}?")

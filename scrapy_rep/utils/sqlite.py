@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, NamedTuple
@@ -57,10 +57,8 @@ def file_errors() -> Iterator[None]:
         if "locked" in str(error):
             raise LockedFileError(f"in use by another process ({error})") from error
         # SQLite's error for a damaged file is DatabaseError itself, and not one of its subclasses.
-        # Python 3.10 raises it without a message for text that is not UTF-8.
         if type(error) is sqlite3.DatabaseError:
-            why = str(error) or "its schema is not valid UTF-8"
-            raise DamagedFileError(f"damaged, or of another program ({why})") from error
+            raise DamagedFileError(f"damaged, or of another program ({error})") from error
         raise FileError(f"not usable ({error})") from error
     except OSError as error:
         raise FileError(f"not usable ({error})") from error
@@ -84,7 +82,6 @@ def open_file(
     transaction that makes a missing schema. Raises FileError if the file can't be used.
     """
     with file_errors():
-        _refuse_foreign_log(path, file_format)
         connection = sqlite3.connect(
             path, timeout=timeout, isolation_level=None, check_same_thread=False
         )
@@ -137,23 +134,6 @@ def identity_of(path: Path) -> Identity:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _refuse_foreign_log(path: Path, file_format: FileFormat) -> None:
-    """Raise ForeignFileError for a file of another program with a write-ahead log.
-
-    When SQLite closes such a file it writes the log into it. Our own files have their
-    ``application_id`` before they have a log.
-    """
-    path = path.resolve()
-    has_log = path.with_name(f"{path.name}-wal").exists()
-    if not has_log or not path.exists() or not path.stat().st_size:
-        return
-    # Not ``open``: closing a file would end the locks that SQLite has on it in this process.
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-        (identifier,) = connection.execute("PRAGMA application_id").fetchone()
-    if identifier != file_format.application_id:
-        raise ForeignFileError("of another program")
 
 
 def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:

@@ -320,6 +320,16 @@ class TestMemory(Contract):
         assert list(store.keys()) == origins[-len(list(store.keys())) :]
         assert 1 < len(list(store.keys())) < 5
 
+    def test_leases_that_have_ended_go_when_there_are_many(self, monkeypatch):
+        monkeypatch.setattr("scrapy_rep.stores.memory._MANY_LEASES", 2)
+        now = 0.0
+        store = memory(clock=lambda: now)
+        store._max_leases = 2
+        for number in range(8):
+            claim(store, f"{number}", "a", number)
+            now = number - 3
+        assert list(store._leases) == ["4", "5", "6", "7"]
+
 
 class TestSQLite(PersistentContract):
     @pytest.fixture
@@ -392,22 +402,12 @@ class TestRedis(PersistentContract):
         finally:
             self.client.config_set("maxmemory", memory)
 
-    def test_keys_of_another_type_are_left_alone(self, store):
-        names = [f"[rs]?*:{name}" for name in (f"record:{ORIGIN}", f"lease:{ORIGIN}")]
-        for name in names:
-            self.client.rpush(name, "a list")
-        self.client.set("[rs]?*:pauses", "a text")
-        assert record(store) is None
-        write(store, available())
-        for holder in ("a", "b"):
-            assert claim(store, ORIGIN, holder, 30).holder == holder
-            release(store, ORIGIN, holder)
-        assert is_about(claim(store, HOST, PAUSE, LONG, force=True), PAUSE, LONG)
-        assert dict(store.pauses_left()) == {}
-        # A worker that asks for the lease is told of the pause all the same.
-        assert is_about(claim(store, HOST, "a", LONG), PAUSE, LONG)
-        assert [self.client.lrange(name, 0, -1) for name in names] == [[b"a list"]] * 2
-        assert self.client.get("[rs]?*:pauses") == b"a text"
+    def test_a_key_of_another_type_is_an_error(self, store):
+        for kind in ("record", "lease"):
+            self.client.rpush(f"[rs]?*:{kind}:{ORIGIN}", "a list")
+        for change in (put(available()), Claim(ORIGIN, "a", LONG)):
+            with pytest.raises(StoreError, match="WRONGTYPE"):
+                store.write([change])
 
     def test_nothing_is_kept_for_longer_than_it_holds(self, store):
         claim(store, HOST, PAUSE, LONG, force=True)

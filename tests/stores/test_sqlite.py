@@ -127,17 +127,6 @@ def make_foreign_by_id(path):
     rows(path, "PRAGMA application_id = 77")
 
 
-def make_foreign_with_a_log(path):
-    """As another program leaves it that was killed: its last writes are in the log."""
-    other = path.with_name("other")
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE customers (name)")
-        for suffix in ("", "-wal"):
-            shutil.copy(f"{other}{suffix}", f"{path}{suffix}")
-    other.unlink()
-
-
 def make_schema_without_utf_8(path):
     """Python then fails to decode the message of SQLite."""
     make_databases.make(path)
@@ -159,7 +148,6 @@ def content_of(directory):
         (make_garbage, "it is damaged, or of another program.*; delete it, or set REP_STORE to"),
         (make_foreign, "it is of another program; set REP_STORE to another file"),
         (make_foreign_by_id, "it is of another program; set REP_STORE to another file"),
-        (make_foreign_with_a_log, "it is of another program; set REP_STORE to another file"),
     ],
 )
 def test_a_file_that_is_not_ours_or_damaged_is_refused_and_stays(path, make, says):

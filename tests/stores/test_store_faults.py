@@ -85,7 +85,6 @@ class Redis:
     def origins(self):
         self.client.config_set("maxmemory", 0)
         keys = [key.decode() for key in self.client.keys("robots:record:*")]
-        keys = [key for key in keys if self.client.type(key) == b"hash"]
         held = {
             key.partition("record:")[2]: self.client.hmget(key, "state", "body") for key in keys
         }
@@ -122,11 +121,6 @@ class Redis:
     def alter(self):
         for key in self.client.keys("robots:record:*"):
             self.client.hset(key, "state", b"\x01\x00\x00\x00\x02{}")
-
-    def retype(self):
-        for key in self.client.keys("robots:record:*"):
-            self.client.delete(key)
-            self.client.rpush(key, b"a list")
 
     def close(self):
         self.server.stop()
@@ -219,7 +213,6 @@ CASES = [
     ("out of memory for good", Redis, "fill", NOTHING, ("broken", "after")),
     ("turned into a replica", Redis, "be_replica", "be_master", ()),
     ("records altered", Redis, "alter", NOTHING, ("before",)),
-    ("records of another type", Redis, "retype", NOTHING, ("before",)),
     ("no fault", SQLite, NOTHING, NOTHING, ()),
     ("locked by another program", SQLite, "lock", "unlock", ()),
     ("disk full", SQLite, "fill", "empty", ()),
@@ -343,33 +336,6 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
         assert "can't be used" in warnings[0]
         # And one when it closes, of what could not be kept.
         assert len(warnings) == 2
-
-
-async def test_leases_turns_and_pauses_of_another_type_are_no_fault_of_the_store(
-    web, tmp_path, request
-):
-    store = Redis(tmp_path)
-    request.addfinalizer(store.close)
-    hosts = [f"127.0.0.{n}" for n in range(1, 4)]
-    rules = robots("User-agent: *\nCrawl-delay: 0.2\n")
-    sites = [web.site(rules, host=host) for host in hosts]
-    names = [f"robots:lease:host:{host}" for host in hosts[:2]]
-    store.client.rpush(names[0], "a list")
-    store.client.hset(names[1], "a", "hash")
-    store.client.set("robots:pauses", "a text")
-    names.append(f"robots:lease:{sites[0].url('')}")
-    store.client.rpush(names[-1], "a list")
-    uri = f"{store.uri}?timeout={PATIENCE}"
-    failures = Failures(uri)
-    pages = [site.url(f"/{n}") for n in range(3) for site in sites]
-    result = await crawl(*pages, settings={"REP_STORE": uri}, opened=failures.listen)
-    assert sorted(result.fetched) == sorted(pages)
-    assert [len(site.robots_requests) for site in sites] == [1] * 3
-    assert failures.heard == []
-    assert store.origins() == {site.url("") for site in sites}
-    for site in sites:
-        times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
-        assert times[-1] - times[0] > 0.3
 
 
 async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):

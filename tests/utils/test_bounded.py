@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.utils.bounded import BoundedCache, ExpiringDict, Once
+from scrapy_rep.utils.bounded import BoundedCache, Once
 
 ACTS = st.sampled_from(["put", "put", "get", "discard"])
 
@@ -43,27 +43,3 @@ def test_not_more_is_remembered_than_the_bound():
     assert once.add_if_new(0)
     assert not once.add_if_new(19_999)
     assert len(once._seen) == 10_000
-
-
-def test_what_is_over_is_removed_when_there_is_much():
-    now, looked = 0, []
-
-    def is_over(until):
-        looked.append(until)
-        return until <= now
-
-    values = ExpiringDict(4, is_over)
-    for key in range(32):
-        assert values.put(key, 10) == 10
-    # All of them stay: the more there are, the less often they are searched.
-    assert len(values) == 32
-    assert len(looked) == 4 + 8 + 16
-    now = 10
-    values.put(0, 20)  # a key that is there already
-    assert len(values) == 32
-    values.put(32, 20)
-    assert values == {0: 20, 32: 20}
-    looked.clear()
-    for key in range(33, 36):
-        values.put(key, 20)
-    assert len(looked) == 4
