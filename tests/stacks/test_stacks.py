@@ -282,6 +282,7 @@ def test_chromium_waits_for_the_robots_txt_that_it_is_led_to(stack, filled):
 
 
 @pytest.mark.needs("h2", "priority")
+@pytest.mark.filterwarnings("ignore:Passing pyOpenSSL")  # as Twisted does
 async def test_http2(stack, certificate):
     stack.web = H2Web(certificate)
     sites = stack.sites(*BIG)
