@@ -70,7 +70,8 @@ demo-builtin: $(INSTALLED)
 	-@$(BIN)/python example_project/demo.py -s ADDONS={} -s ROBOTSTXT_OBEY=True \
 		-s DOWNLOAD_TIMEOUT=4 -s DOWNLOAD_MAXSIZE=20000000 -s LOG_LEVEL=CRITICAL
 
-test: lint browser unit
+test: $(INSTALLED) browser redis-server
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint test-all test-protocol
 
 # The same with a monotonic clock that begins at 0, as on a machine that was just started. Linux
 # lets root do so.
@@ -103,7 +104,7 @@ lint: $(INSTALLED)
 
 # Side by side: the crawls wait for servers most of the time, and leave the processors to the others.
 # Each of their processes would compile all of it anew where no bytecode may be written.
-unit: export PYTHONDONTWRITEBYTECODE =
+test unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(INSTALLED) redis-server
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-all test-protocol
 
@@ -116,9 +117,12 @@ test-protocol:
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol $(UNMEASURED:%=--ignore=%) \
 		--cov=scrapy_rep/protocol --cov-fail-under=100
 
-# `+` keeps its output from being held back to its end: whoever waits sees how far it is.
+# `+` keeps its output from being held back to its end: whoever waits sees how far it is. The first
+# time, tests are compiled once, not by each of the processes.
 test-all:
 	@echo "== all other tests"
+	@ls tests/__pycache__/*pytest* >/dev/null 2>&1 || \
+		$(BIN)/python -m pytest -q -p no:cacheprovider --collect-only $(OTHERS) >/dev/null
 	+@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --maxschedchunk=1 $(OTHERS)
 
 # Some thousand steps of it are in `make test`; one seed alone: python -m tests.fuzz.queue --seed N

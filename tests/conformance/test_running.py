@@ -18,9 +18,6 @@ for line in sys.stdin:
     if path == "hang":
         while True:
             pass
-    if path == "last":
-        print("{}", flush=True)
-        sys.exit("done")
     print("?" if path == "nonsense" else json.dumps({"allowed": True}), flush=True)
 """
 
@@ -59,29 +56,16 @@ def test_an_engine_that_hangs_is_late_for_that_case_only():
     engine.close()
 
 
-def test_an_engine_that_has_ended_fails_the_next_case_only():
-    last, first, second = cases("last", "a", "b")
-    engine = Engine([sys.executable, "-c", PROGRAM], seconds=PATIENCE)
-    assert engine.ask(last) == {}
-    engine.process.wait(PATIENCE)
-    assert engine.ask(first) == {"error": "crashed: done"}
-    assert engine.ask(second) == {"allowed": True}
-    engine.close()
-
-
 @pytest.mark.parametrize(
     ("expected", "answer", "judged"),
     [
         ({"allowed": True, "line": 2}, {"allowed": True, "line": 2}, (True, True)),
         ({"allowed": True, "line": 2}, {"allowed": True, "line": 3}, (True, False)),
         ({"allowed": True, "line": 2}, {"allowed": True}, (True, None)),
-        ({"allowed": True, "line": None}, {"allowed": True, "line": None}, (True, True)),
-        ({"allowed": True}, {"allowed": True, "line": 3}, (True, None)),
         ({"allowed": True}, {"allowed": False}, (False, None)),
         ({"allowed": True}, {}, (None, None)),
         ({"allowed": True}, {"error": "no"}, (False, None)),
         ({"allowed": True, "line": 2}, {"late": 10.0}, (None, None)),
-        ({"sitemaps": ["a"]}, {"allowed": True}, (None, None)),
         ({"sitemaps": ["a"]}, {"allowed": True, "sitemaps": []}, (False, None)),
         ({"crawl_delay": 5}, {"crawl_delay": 5.0}, (True, None)),
     ],

@@ -20,6 +20,7 @@ ready, wait, unknown = RequestHeaps._set_ready, RequestHeaps.set_waiting, Reques
 held, leave_out, wake_due = Hosts.hold, RequestTable._leave_out, RequestTable.wake_due
 
 
+@pytest.mark.first
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_each_request_comes_once_in_its_order_and_nobody_waits_for_ever(random):

@@ -33,6 +33,7 @@ def simulated():
         yield lambda seed, **sizes: thread.submit(turns.simulate, seed, **sizes).result()
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("first", range(0, SEEDS, 100))
 def test_what_must_hold_holds(simulated, first):
     for seed in range(first, first + 100):

@@ -87,7 +87,7 @@ def requests(host, count, *, at=0.0, every=0.0, way="start"):
     return [{"host": host, "at": at + every * number, "way": way} for number in range(count)]
 
 
-def base(*, paced=8, refusing=8, later=8, control=24, way="start"):
+def base(*, paced=6, refusing=8, later=8, control=24, way="start"):
     """Return the requests of most cells: some at once, some while the pause lasts."""
     return [
         *requests("control", control // 2),

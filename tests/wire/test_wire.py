@@ -13,7 +13,6 @@ BY_NAME = {cell.name: cell for cell in CELLS}
 # not know of the probe of the first one then.
 KEPT = (
     "plain",
-    "plain-503",
     "plain-both",
     "a-replaced",
     "a-mutated",
@@ -26,7 +25,6 @@ KEPT = (
     "h-delay-0.5",
     "k-resumed",
     "hangs",
-    "hangs-scrapys",
     "expires",
 )
 
