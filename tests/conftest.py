@@ -1,22 +1,27 @@
 """What tests of all kinds share."""
 
+import asyncio
 import os
+import socket
 import subprocess
 import sys
+from functools import wraps
 from inspect import iscoroutinefunction
 
 import pytest
 import pytest_twisted
 from hypothesis import HealthCheck, settings
 from scrapy.core import downloader
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IHostnameResolver
+from zope.interface import implementer
 
 from tests import forking
 from tests.acid.certificate import make_certificate
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import Web
-from tests.host_names import resolve_to_loopback
 from tests.redis_server import RedisServer, needs_redis
-from tests.running import in_asyncio
 from tests.waiting import PATIENCE, Clock, event_loop
 
 # A machine that is busy is no test that is slow.
@@ -54,7 +59,7 @@ def pytest_pyfunc_call(pyfuncitem):
     """
     test = pyfuncitem.obj
     if pyfuncitem.get_closest_marker("in_asyncio") is not None and iscoroutinefunction(test):
-        pyfuncitem.obj = in_asyncio(test)
+        pyfuncitem.obj = _in_asyncio(test)
     elif iscoroutinefunction(test):
         pytest_twisted.ensureDeferred(getattr(test, "__func__", test))
     if pyfuncitem.get_closest_marker("event_loop") is None:
@@ -65,9 +70,43 @@ def pytest_pyfunc_call(pyfuncitem):
     return True
 
 
+def _in_asyncio(test):
+    """Run a coroutine function as a task, as Scrapy runs its components."""
+
+    @pytest_twisted.ensureDeferred
+    @wraps(test)
+    async def run(*args, **kwargs):
+        await Deferred.fromFuture(asyncio.ensure_future(test(*args, **kwargs)))
+
+    return run
+
+
+@implementer(IHostnameResolver)
+class _LoopbackResolver:
+    def resolveHostName(self, receiver, name, portNumber=0, *args, **kwargs):  # noqa: N803
+        receiver.resolutionBegan(self)
+        version, address = (IPv6Address, "::1") if ":" in name else (IPv4Address, "127.0.0.1")
+        receiver.addressResolved(version("TCP", address, portNumber))
+        receiver.resolutionComplete()
+        return self
+
+
 @pytest.fixture
 def all_names_are_here(monkeypatch):
-    yield from resolve_to_loopback(monkeypatch)
+    """Resolve all names to loopback, in Twisted and in asyncio."""
+    from twisted.internet import reactor
+
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host, *args, **kwargs):
+        return real("::1" if ":" in str(host) else "127.0.0.1", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    # Versions of Scrapy before 2.19 have a resolver of their own.
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "127.0.0.1")
+    before = reactor.installNameResolver(_LoopbackResolver())
+    yield
+    reactor.installNameResolver(before)
 
 
 @pytest.fixture(scope="session")

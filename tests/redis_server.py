@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import free_port
+from tests.ports import free_port
 from tests.waiting import PATIENCE, wait_until
 
 _PORTS = 20

@@ -27,7 +27,7 @@ from scrapy_rep.protocol.origin import origin_of
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, redirect, robots
-from tests.running import refusing_port
+from tests.ports import refusing_port
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
 DAY = 86_400

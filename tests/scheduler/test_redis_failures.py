@@ -9,8 +9,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from scrapy_rep.admission.ticket import take_ticket
+from tests.ports import refusing_port
 from tests.redis_proxy import IS_REFUSED, PASSES, RedisProxy
-from tests.running import refusing_port
 from tests.scheduler.test_redis_queue import (
     QUEUE_CLASSES,
     Doors,

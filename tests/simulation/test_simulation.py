@@ -9,14 +9,16 @@ from tests.simulation import turns
 from tests.simulation.breakages import BREAKAGES, broken
 from tests.simulation.loop import ViolationError
 
-SEEDS = 200
+SEEDS = 100
 FOUND_BY = {
     "any lease is released": 18,
     "pauses are not read": 43,
-    "nobody knows who has refused": 90,
-    "who was under way ends the pause": 196,
+    "nobody knows who has refused": 67,
+    "who was under way ends the pause": 77,
+    "what begins during a claim is not seen": 78,
+    "one of those who wait is woken": 102,
 }
-"""A seed that finds it, which is tried first: others take long."""
+"""A seed that finds it, which is tried first: others take long. After a change it may be another."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,9 +36,9 @@ def simulated():
 
 
 @pytest.mark.first
-@pytest.mark.parametrize("first", range(0, SEEDS, 100))
+@pytest.mark.parametrize("first", range(0, SEEDS, 50))
 def test_what_must_hold_holds(simulated, first):
-    for seed in range(first, first + 100):
+    for seed in range(first, first + 50):
         simulated(seed)
 
 
@@ -54,7 +56,7 @@ def test_turns_of_many_workers(simulated):
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_a_broken_line_is_found(simulated, name):
     def some_seeds():
-        for seed in (FOUND_BY.get(name, 0), *range(3 * SEEDS)):
+        for seed in (FOUND_BY.get(name, 0), *range(6 * SEEDS)):
             simulated(seed)
 
     with broken(name), pytest.raises(ViolationError):
