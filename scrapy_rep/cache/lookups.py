@@ -18,8 +18,8 @@ import math
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from typing import Final, Generic, TypeGuard, TypeVar
 
@@ -170,13 +170,19 @@ class Lookups(Generic[T]):
         """Return the result of ``join``; raise its error."""
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[T] = Promise()
-        self.join(origin, tokens, page, partial(_settle, promise))
+
+        def settle(result: T | None, failure: Exception) -> None:
+            if result is None:
+                promise.set_exception(failure)
+            else:
+                promise.set_result(result)
+
+        self.join(origin, tokens, page, settle)
         return await promise
 
     async def stored(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, from store or memory. Nothing is fetched."""
-        key = str(origin)
-        return self._last(origin, key, await self.store.read([key]))
+        return self._last(origin, await self.store.read([str(origin)]))
 
     def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         """Return whether ``record`` is valid, so that nothing has to be fetched."""
@@ -193,7 +199,6 @@ class Lookups(Generic[T]):
             self._end(lookup, CrawlClosingError())
 
     async def finish(self) -> None:
-        """Wait until all fetches have ended."""
         await self._tasks.finish()
 
     def claim_fetched(self) -> None:
@@ -275,7 +280,7 @@ class Lookups(Generic[T]):
 
     def _end_if_fresh(self, lookup: Lookup[T], known: Known) -> bool:
         """End ``lookup`` if there is a fresh record, and return whether there is."""
-        record = self._last(lookup.origin, lookup.key, known)
+        record = self._last(lookup.origin, known)
         if not self.is_fresh(record):
             return False
         if self._unstored.get(lookup.origin) is not record:
@@ -327,9 +332,8 @@ class Lookups(Generic[T]):
         self.clock.call_later(pause, self._begin_again, lookup)
 
     def _begin_again(self, lookup: Lookup[T]) -> None:
-        if not lookup.is_over:
-            self._waiting.appendleft(lookup)
-            self._begin()
+        self._waiting.appendleft(lookup)
+        self._begin()
 
     def _start_fetch(self, lookup: Lookup[T], known: Known) -> None:
         lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
@@ -346,7 +350,7 @@ class Lookups(Generic[T]):
                 if self._end_if_fresh(lookup, known):
                     return
             of_route = isinstance(outcome, Unreachable) and not outcome.of_origin
-            previous = self._last(origin, lookup.key, known, of_route=of_route)
+            previous = self._last(origin, known, of_route=of_route)
             record = self.policy.record_after(previous, origin, outcome, jitter=self.jitter())
             self._log.log_fetched(record, previous, self.clock.time())
             self.send_record(record, previous, page)
@@ -392,22 +396,16 @@ class Lookups(Generic[T]):
         state, body = record.encode()
         self.store.put(Put(str(record.origin), state, body, record.last.evidence.at))
 
-    def _last(
-        self, origin: Origin, key: str, known: Known, *, of_route: bool = True
-    ) -> Record | None:
+    def _last(self, origin: Origin, known: Known, *, of_route: bool = True) -> Record | None:
         """Return the last record that is known; without ``of_route`` only one of the origin."""
+        key, records = str(origin), []
+        if key in known.records:
+            with suppress(RecordError):
+                records.append(Record.decode(*known.records[key], key))
         unstored = self._unstored.get(origin)
-        if unstored is not None and not (of_route or unstored.of_origin):
-            unstored = None
-        found = known.records.get(key)
-        if found is None:
-            return unstored
-        try:
-            record = Record.decode(*found, key)
-        except RecordError:
-            return unstored
-        is_newer = unstored is not None and unstored.last.evidence.at > record.last.evidence.at
-        return unstored if is_newer else record
+        if unstored is not None and (of_route or unstored.of_origin):
+            records.append(unstored)
+        return max(records, key=lambda record: record.last.evidence.at, default=None)
 
     # How a lookup ends.
 
@@ -429,13 +427,6 @@ class Lookups(Generic[T]):
             except Exception:  # noqa: PERF203 - the others are to get it
                 self._logger.exception("Error after the lookup of %s", lookup.origin)
         self._stop_counting(lookup)
-
-
-def _settle(promise: Promise[T], result: T | None, failure: Exception) -> None:
-    if result is None:
-        promise.set_exception(failure)
-    else:
-        promise.set_result(result)
 
 
 def _max_open_files() -> float:

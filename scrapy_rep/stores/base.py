@@ -35,16 +35,15 @@ class StoreError(Exception):
 
 
 class Lease(NamedTuple):
-    """A lease that is valid: a right that one worker has for a limited time."""
+    """A lease that is valid."""
 
     holder: str
-    """The name under which the worker has claimed the lease."""
     left: float
     """Seconds until it ends."""
 
 
 class Stored(NamedTuple):
-    """A record as it is stored."""
+    """A record."""
 
     state: bytes
     body: bytes
@@ -55,7 +54,7 @@ class Found(NamedTuple):
     """What was found in a store."""
 
     records: Mapping[str, Stored]
-    """The records by key, without those that are missing."""
+    """By key, without those that are missing."""
     workers: int = 0
     """Number of workers that use the store now."""
 

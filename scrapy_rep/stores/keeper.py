@@ -75,26 +75,21 @@ class _Breaker:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._pause = 0.0
+        self.pause = 0.0
+        """Seconds of the last pause; 0 if the last call has not failed."""
         self.until = 0.0
-        """When the next call may be made."""
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether the last call failed."""
-        return self._pause > 0
 
     @property
     def is_open(self) -> bool:
         """Whether no call may be made now."""
-        return self.has_failed and self._clock() < self.until
+        return self._clock() < self.until
 
     def fail(self) -> None:
-        self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
-        self.until = self._clock() + self._pause
+        self.pause = min(_PAUSE_MAX, self.pause * 2) or _PAUSE
+        self.until = self._clock() + self.pause
 
     def succeed(self) -> None:
-        self._pause = 0.0
+        self.pause = self.until = 0.0
 
 
 class Keeper:
@@ -236,36 +231,28 @@ class Keeper:
         return pauses
 
     async def close(self) -> None:
-        """Write what is still in memory, within a few seconds, and close the store.
-
-        The number of records that could not be written is logged.
-        """
-        if self._store.is_shared:
-            self._writing.until = 0.0  # the pause might last longer than the crawl
-            if self._here_since is not None:
-                self._changes.append(([Release(self._me, self._me)], None))
-            self._start_writing()
-            with suppress(TimeoutError):
-                await within(_CLOSING, self._background.finish())
-            if lost := len(self._unwritten):
-                records = counted(lost, "record")
-                line = "%s: %s of robots.txt could not be stored"
-                self._logger.warning(line, self._name, records)
+        """Write what is still in memory, within a few seconds, and close the store."""
+        if not self._store.is_shared:
+            self._store.close()
+            return
+        self._writing.until = 0.0  # the pause might last longer than the crawl
+        if self._here_since is not None:
+            self._changes.append(([Release(self._me, self._me)], None))
+        self._start_writing()
+        with suppress(TimeoutError):
+            await within(_CLOSING, self._background.finish())
+        if lost := len(self._unwritten):
+            line = "%s: %s of robots.txt could not be stored"
+            self._logger.warning(line, self._name, counted(lost, "record"))
         try:
-            await within(_CLOSING, self._close())
+            await within(_CLOSING, self._reader.stop())
+            await within(_CLOSING, self._writer.call(self._store.close))
+            await within(_CLOSING, self._writer.stop())
         except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
             self._warn(error)
         self._cancel_timer()
         self._unwritten.clear()
         self._here_since, self._here_until, self._say_at = None, 0.0, 0.0
-
-    async def _close(self) -> None:
-        if not self._store.is_shared:
-            self._store.close()
-            return
-        await self._reader.stop()
-        await self._writer.call(self._store.close)
-        await self._writer.stop()
 
     def _is_sure(self) -> bool:
         """Return whether all workers know of this one, and it of them; say that it is here."""
@@ -335,7 +322,7 @@ class Keeper:
         """Return the result of a call; None if it fails (logged), or the last one just has."""
         if breaker.is_open:
             return None
-        if breaker.has_failed:
+        if breaker.pause:
             breaker.until = self._clock() + self._limit  # others don't call meanwhile
         try:
             result: T = await within(self._limit, thread.call(call))
@@ -352,7 +339,7 @@ class Keeper:
 
     def _succeed(self, breaker: _Breaker) -> None:
         breaker.succeed()
-        if self._is_broken and not (self._reading.has_failed or self._writing.has_failed):
+        if self._is_broken and not (self._reading.pause or self._writing.pause):
             self._is_broken = False
             self._logger.info("%s can be used again", self._name)
 

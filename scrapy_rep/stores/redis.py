@@ -123,18 +123,18 @@ class RedisStore:
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         with self._pipeline() as pipeline:
-            ends = []
+            firsts = []
             for change in changes:
+                firsts.append(len(pipeline) if isinstance(change, Claim) else None)
                 self._add_change(change, pipeline)
-                ends.append(len(pipeline))
             replies = pipeline.execute()
-        firsts = [0, *ends[:-1]]
         return [
-            _lease_of(replies[first], change) for change, first in zip(changes, firsts, strict=True)
+            None if first is None else Lease(replies[first][0].decode(), replies[first][1] / 1000)
+            for first in firsts
         ]
 
     def _add_change(self, change: Change, pipeline: Any) -> None:
-        """Add the commands that make ``change``; the first one returns the lease."""
+        """Add the commands that make ``change``; the first one of a Claim returns the lease."""
         run = pipeline.execute_command
         if isinstance(change, Put):
             has_body, body = change.body is not None, change.body or b""
@@ -200,11 +200,3 @@ class RedisStore:
             for secret in self._secrets:
                 message = message.replace(secret, "***")
             raise StoreError(message) from None
-
-
-def _lease_of(reply: Any, change: Change) -> Lease | None:
-    """Return the lease after ``change``."""
-    if not isinstance(change, Claim):
-        return None
-    holder, left = reply
-    return Lease(holder.decode("utf-8", "replace"), left / 1000)

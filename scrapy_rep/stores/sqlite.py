@@ -87,6 +87,10 @@ _LEASE: Final = (
     f"SELECT holder, taken + seconds - :now FROM leases WHERE origin = :key AND {_VALID}"  # noqa: S608
 )
 _RELEASE: Final = "DELETE FROM leases WHERE origin = :key AND holder = :holder"
+_USED_BYTES: Final = """
+SELECT (page_count - freelist_count) * page_size
+FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
 _DROP_LEASES: Final = f"DELETE FROM leases WHERE NOT ({_VALID})"  # noqa: S608 - a constant
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
@@ -145,9 +149,7 @@ class _Connection:
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             LimitedLogger(__name__).info("Made the directory of REP_STORE: %s", self._path.parent)
-        connection = open_file(self._path, FORMAT, timeout=self._timeout)
-        connection.text_factory = lambda text: text.decode("utf-8", "replace")
-        return connection
+        return open_file(self._path, FORMAT, timeout=self._timeout)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -230,7 +232,7 @@ class SQLiteStore:
         return self._reading.run(lambda connection: dict(connection.execute(_PAUSES, now)))
 
     def keys(self) -> Iterator[str]:
-        query = "SELECT origin FROM records WHERE typeof(origin) = 'text' ORDER BY origin"
+        query = "SELECT origin FROM records ORDER BY origin"
         for (key,) in self._writing.run(lambda connection: connection.execute(query).fetchall()):
             yield str(key)
 
@@ -254,18 +256,10 @@ class SQLiteStore:
             # Records from far in the future are deleted, too: they were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNED
             pruned = connection.execute(_DROP_OLD, ages).rowcount
-            excess = self._used_bytes(connection) - self._max_bytes
-            if excess > 0:
-                values = {"most": _PRUNED, "bytes": excess}
+            (used,) = connection.execute(_USED_BYTES).fetchone()
+            if used > self._max_bytes:
+                values = {"most": _PRUNED, "bytes": used - self._max_bytes}
                 pruned += connection.execute(_DROP_OLDEST, values).rowcount
         self._prune_at = monotonic() + (0.0 if pruned >= _PRUNED else _PRUNE_EVERY)
         # Not ``execute``: it would stop after the first freed page, which it returns as a row.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
-
-    @staticmethod
-    def _used_bytes(connection: sqlite3.Connection) -> int:
-        pages, free, size = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * size)

@@ -284,16 +284,6 @@ async def test_a_crawl_that_closes_waits_for_no_turn(web, store, queue):
     assert result.dropped == dropped
 
 
-@pytest.mark.parametrize("jobdir", [False, True])
-async def test_a_second_crawl_within_the_day_asks_for_no_robots_txt(web, store, jobdir, tmp_path):
-    sites = [web.site(RULES), web.site(answer(404)), web.site(robots("User-agent: *\nDisallow: /"))]
-    settings = {"REP_STORE": store, **({"JOBDIR": str(tmp_path / "job")} if jobdir else {})}
-    for path in ("/private", "/other"):
-        await crawl(*(site.url(path) for site in sites), settings=settings)
-    assert [len(site.robots_requests) for site in sites] == [1, 1, 1]
-    assert [site.targets for site in sites] == [["/other"], ["/private", "/other"], []]
-
-
 @pytest.mark.parametrize("mode", sorted(set(MODES)))
 def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     needs_redis()
@@ -378,35 +368,3 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
             assert line.startswith(begin.format(since=since[origin]))
         assert [line.endswith(further) for _, line in lines] == [False, True]
     assert told[3] == []
-
-
-async def test_what_goes_down_and_comes_back_within_a_crawl_is_told(web, clock):
-    site = web.site(RULES, answer(503), answer(503), RULES, answer(503))
-
-    def again():
-        clock.advance(24 * LONG)
-        return [site.url(f"/{clock.time()}")]
-
-    result = await crawl(site.url("/"), phases=[again] * 4)
-    told = [text for text in result.messages(logging.INFO) if text.startswith("robots.txt ")]
-    states = [line.partition(site.url(""))[2].partition(" is ")[2].split()[0] for line in told]
-    assert [state.strip(":") for state in states] == ["unreachable", "reachable", "unreachable"]
-
-
-async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(
-    web, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("scrapy_rep.utils.log.MAX_LINES", 2)
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    settings |= {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG}
-    urls = [web.site(answer(503)).url("/") for _ in range(3)]
-    await crawl(*urls, settings=settings)
-    again = await crawl(*urls, settings=settings)
-    since = since_by_origin(again)
-    lines = lines_by_origin(again, "robots.txt of ")
-    for origin, line in lines:
-        assert line.startswith(
-            f"has been unreachable since {since[origin]}, known from an earlier try: status 503; "
-            "its pages are disallowed, next try "
-        )
-    assert [line.endswith("logged at DEBUG level") for _, line in lines] == [False, True]

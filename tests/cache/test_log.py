@@ -43,7 +43,11 @@ def test_what_is_down_is_told_once_however_it_is_learned(scene):
     scene.found(now)
     scene.fetched(now, before)
     scene.fetched(now, now)
-    assert len(scene.told("unreachable", logging.INFO)) == 1
+    begin = "robots.txt of https://example.com has been unreachable since 1970-01-01 00:00:03 UTC, "
+    assert scene.told("unreachable", logging.INFO) == [
+        f"{begin}known from an earlier try: status 503; its pages are disallowed, next try at "
+        "1970-01-01 00:00:16 UTC"
+    ]
     assert len(scene.told("unreachable", logging.DEBUG)) == 3
 
 
@@ -53,3 +57,5 @@ def test_what_another_worker_has_found_to_be_back_is_told_where_it_was_down(scen
     scene.found(available())
     scene.found(available())
     assert len(scene.told("is reachable", logging.INFO)) == 1
+    scene.fetched(unreachable())
+    assert len(scene.told("is unreachable", logging.WARNING)) == 2

@@ -1,7 +1,5 @@
 """Kill a process in the middle of its writes, many times: ``kills.py FILE ROUNDS``.
 
-With a name in place of a number, this process writes twenty batches of records, and is not killed.
-
 Prints, as JSON, how many records were said to be written, and which of them were lost. Processes
 are forked, as starting Python fifty times would take a minute.
 """
@@ -13,6 +11,7 @@ import sqlite3
 import sys
 import time
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -28,9 +27,9 @@ def origin(round_, index, number):
     return f"https://site-{round_}-{index}-{number}.example"
 
 
-def write(path, round_, told, batches=1_000_000):
+def write(path, round_, told):
     store = sqlite(path)
-    for index in range(batches):
+    for index in count():
         origins = [origin(round_, index, n) for n in range(AT_ONCE)]
         put_all(store, *(available(each, b"#" * 9_000) for each in origins))
         os.write(told, b".")
@@ -45,17 +44,18 @@ def kill_one(path, round_, seconds):
         write(path, round_, tell)
         os._exit(1)
     os.close(tell)
-    count = len(os.read(told, 1))
+    batches = len(os.read(told, 1))
     time.sleep(seconds)
     os.kill(process, signal.SIGKILL)
     os.waitpid(process, 0)
     while more := os.read(told, 4_096):
-        count += len(more)
+        batches += len(more)
     os.close(told)
-    return count
+    return batches
 
 
-def kill_often(path, rounds):
+def main():
+    path, rounds = Path(sys.argv[1]), int(sys.argv[2])
     written, lost, checks = 0, [], set()
     for round_ in range(rounds):
         batches = kill_one(path, round_, 0.0013 * round_)
@@ -68,14 +68,6 @@ def kill_often(path, rounds):
         written += len(told)
         lost += sorted(told - held)
     print(json.dumps({"written": written, "lost": lost, "checks": sorted(checks)}))
-
-
-def main():
-    path, rounds = Path(sys.argv[1]), sys.argv[2]
-    if rounds.isdigit():
-        kill_often(path, int(rounds))
-    else:
-        write(path, rounds, sys.stdout.fileno(), 20)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""Write the database file of this version of the schema: ``python -m tests.stores.make_databases``.
-
-Files of versions that have been released are never written again: that they can still be read is
-what they are kept for.
-"""
+"""Write the file of a new version of the schema: ``python -m tests.stores.make_databases``."""
 
 import sqlite3
 from contextlib import closing
@@ -41,12 +37,7 @@ def records():
 
 def main():
     DIRECTORY.mkdir(exist_ok=True)
-    path = DIRECTORY / f"v{FORMAT.version}.sqlite"
-    if path.exists():
-        print(f"{path.name} is there already")
-        return
-    make(path)
-    print(f"{path.name}: {path.stat().st_size} bytes")
+    make(DIRECTORY / f"v{FORMAT.version}.sqlite")
 
 
 if __name__ == "__main__":

@@ -355,16 +355,6 @@ class TestSQLite(PersistentContract):
         assert record(store) is None
         assert record(store, OTHER) == available(OTHER)
 
-    def test_texts_that_are_no_utf8_are_no_error(self, opened, store):
-        claim(store, ORIGIN, "a", 1e9)
-        write(store, unavailable(OTHER))
-        store.close()
-        self.execute("UPDATE leases SET holder = CAST(X'ff' AS TEXT)")
-        self.execute("UPDATE records SET origin = CAST(X'ff' AS TEXT) || origin")
-        store = opened()
-        assert claim(store, ORIGIN, "b", 1e9).holder == "\ufffd"
-        assert list(store.keys()) == [f"\ufffd{OTHER}"]
-
 
 class TestRedis(PersistentContract):
     @pytest.fixture
