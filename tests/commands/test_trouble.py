@@ -1,14 +1,11 @@
 """What goes wrong while a command runs, and how it is told."""
 
-import argparse
 import signal
 import subprocess
 import sys
 
 import pytest
-from scrapy.settings import Settings
 
-from scrapy_rep.commands.robots import Command
 from tests.commands.started import started
 from tests.crawling.web import HANGS, robots
 from tests.waiting import PATIENCE, wait_until
@@ -38,16 +35,6 @@ def test_a_crawl_that_is_ended_has_no_answer(web, tmp_path, arguments, said, tol
     assert {line.split("  ")[-1] for line in out.splitlines()} <= said
     assert err in told
     assert process.returncode == 2
-
-
-def test_no_limit_of_the_project_ends_it():
-    limits = ["CLOSESPIDER_TIMEOUT", "CLOSESPIDER_TIMEOUT_NO_ITEM"]
-    command = Command()
-    command.settings = Settings(dict.fromkeys(limits, 1))
-    parser = argparse.ArgumentParser(conflict_handler="resolve")
-    command.add_options(parser)
-    command.process_options([], parser.parse_args([]))
-    assert [command.settings.getint(name) for name in limits] == [0, 0]
 
 
 @pytest.mark.real_process

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
-from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue, PickleLifoDiskQueue
+from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
@@ -149,16 +149,6 @@ def in_memory(*requests, crawler=None, **kwargs):
 def on_disk(folder, *requests, **kwargs):
     """Return the queue with what a folder has, and with further requests."""
     return in_memory(*requests, key=folder, **kwargs)
-
-
-def timed(folder, time, *requests, doors=None):
-    """Return such a queue in made-up time, last in, first out, and its crawler."""
-    crawler = FakeCrawler(doors or Doors())
-    queue = RobotsAwarePriorityQueue(crawler, PickleLifoDiskQueue, str(folder), clock=time.clock)
-    LEFT_OPEN.append(queue._requests._connection)
-    for request in requests:
-        queue.push(request)
-    return queue, crawler
 
 
 def pages(host, *paths, **kwargs):

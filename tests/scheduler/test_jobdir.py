@@ -33,11 +33,16 @@ def pages_in(state):
 async def begin(web, jobdir, **settings):
     """Begin a crawl that is closed early; return its site, and what goes on with it."""
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
-    settings |= {"JOBDIR": str(jobdir), "CONCURRENT_REQUESTS": 1}
+    writes = {
+        "JOBDIR": str(jobdir),
+        "REP_REPORT": str(jobdir / "report.json"),
+        "REP_EVIDENCE": str(jobdir / "evidence.jsonl"),
+    }
+    settings |= {**writes, "CONCURRENT_REQUESTS": 1}
     urls = [site.url(f"/{n}") for n in range(REQUESTS)]
     await crawl(*urls, settings=settings, spidercls=Remembers)
     assert 3 <= pages_in(jobdir / "spider.state") == len(site.targets) < REQUESTS
-    return site, lambda: crawl(settings={"JOBDIR": str(jobdir)}, spidercls=Remembers)
+    return site, lambda: crawl(settings=writes, spidercls=Remembers)
 
 
 @pytest.mark.parametrize("queue", ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"])

@@ -12,7 +12,6 @@ from scrapy_rep import (
 )
 from scrapy_rep.admission.lookup import UNKNOWN, Lookups
 from scrapy_rep.admission.reason import Hold
-from scrapy_rep.admission.ticket import take_ticket
 from scrapy_rep.admission.unreachable import UNREACHABLE
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_queue
@@ -347,18 +346,6 @@ def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
     fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
     assert drain(queue) == []
     assert (queue._own.size, redis.zcard("list:requests")) == (4, 5)
-
-
-def test_one_that_is_overdue_leaves_to_be_dropped(redis, doors, queue, monkeypatch):
-    doors.seconds = {DOWN: 600.0}
-    fill(queue, f"{DOWN}/1", f"{DOWN}/2")
-    assert drain(queue) == []
-    end_waits(redis)
-    doors.seconds = {DOWN: LONG}
-    queue._waiting.check_at = 0.0
-    assert [take_ticket(queue.pop()).source for _ in range(2)] == ["overdue"] * 2
-    assert drain(queue) == []
-    assert redis.keys("*") == []
 
 
 def test_without_the_middleware_nothing_waits(redis):

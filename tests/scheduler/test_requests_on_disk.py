@@ -19,7 +19,6 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 from scrapy_rep import SettingsError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.request_table import FORMAT
-from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import (
     Doors,
     FakeCrawler,
@@ -27,7 +26,6 @@ from tests.scheduler.queues import (
     on_disk,
     pages,
     scrapys,
-    timed,
     urls,
 )
 
@@ -141,50 +139,9 @@ def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
     assert queue.close() == {}
 
 
-# What stays until it has ended.
-
-
-def test_a_request_stays_on_disk_until_the_engine_is_done_with_it(tmp_path):
-    crawler = FakeCrawler(Doors())
-    queue = on_disk(tmp_path, *pages("a.example", 1, 2, 3, 4), crawler=crawler)
-    active = []
-    for _ in range(3):
-        active.append(queue.pop())
-        crawler.downloader.begin(active[-1])
-    crawler.downloader.answer(active[0])
-    crawler.downloader.end(active[1])
-    queue.push(Request("https://b.example/"))
-    crawler.doors.open = set()
-    assert queue.pop() is None
-    assert sorted(drain(on_disk(as_after_a_kill(tmp_path)))) == [
-        *(f"https://a.example/{n}" for n in (1, 3, 4)),
-        "https://b.example/",
-    ]
-    for request in (active[0], active[2]):
-        crawler.downloader.end(request)
-    queue = on_disk(tmp_path, state=queue.close())
-    assert sorted(drain(queue)) == ["https://a.example/4", "https://b.example/"]
-
-
 def as_after_a_kill(folder):
     """Return a copy of the files as they are: what another process would find."""
     return shutil.copytree(folder, Path(f"{folder}-killed"))
-
-
-def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
-    """A redirect, a retry, a request that is given back."""
-    crawler = FakeCrawler(Doors())
-    queue = on_disk(tmp_path, *pages("a.example", 1), crawler=crawler)
-    request = queue.pop()
-    crawler.downloader.begin(request)
-    statements = []
-    connection_of(queue).set_trace_callback(statements.append)
-    queue.push(request.replace(url="https://a.example/2"))
-    crawler.downloader.end(request)
-    crawler.doors.open = set()
-    assert queue.pop() is None
-    words = [text.split()[0] for text in statements if " requests " in text or text[0] in "BC"]
-    assert words == ["INSERT", "BEGIN", "DELETE", "COMMIT"]
 
 
 # What can't be read.
@@ -212,15 +169,6 @@ def test_a_lane_that_is_found_to_be_unreadable_when_it_is_asked_about_is_gone(tm
     assert drain(queue) == urls(pages("b.example", 1))
     assert len(queue) == 0
     assert ["Unable to read request" in text for text in caplog.messages] == [True, True]
-
-
-def test_an_error_behind_a_request_that_can_not_be_read_is_the_admissions_to_tell(tmp_path):
-    time = MadeUpTime()
-    doors = Doors(set())
-    queue, _ = timed(tmp_path, time, *pages("a.example", 1, 2), doors=doors)
-    assert queue.pop() is None
-    queue._requests._run("UPDATE requests SET request = x'80' WHERE number = 2")
-    assert queue.head_of(A).url == "https://a.example/1"
 
 
 @pytest.mark.parametrize(
@@ -276,7 +224,8 @@ def test_a_disk_that_is_full_is_said_once_and_loses_nothing(tmp_path, caplog):
 
 def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplog):
     requests = pages("a.example", *range(40))
-    queue, crawler = timed(tmp_path, MadeUpTime(), *requests)
+    crawler = FakeCrawler(Doors())
+    queue = on_disk(tmp_path, *requests, crawler=crawler)
     connection = connection_of(queue)
     ended = []
 
@@ -300,9 +249,6 @@ def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplo
     (said,) = [text for text in caplog.messages if "can't be written" in text]
     assert said.endswith("A request that was downloaded may come again")
     assert sorted([*ended, *drain(queue)]) == sorted(urls(requests))
-
-
-# A file that is no longer there, or is damaged meanwhile.
 
 
 def test_a_page_that_is_damaged_while_the_crawl_runs_does_not_fail_the_close(tmp_path):

@@ -5,7 +5,6 @@ import logging
 import pytest
 import scrapy
 from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import answer, page
@@ -156,40 +155,6 @@ async def test_only_links_of_an_html_page_are_not_followed(web):
     assert result.stats["robotstxt/tags/nofollow"] == sent.count(False)
 
 
-async def test_a_crawl_spider_and_a_sitemap_spider_see_the_page_as_scrapy_does(web):
-    site = web.site(answer(404))
-    xml = {"Content-Type": "application/xml", "X-Robots-Tag": "noindex, nofollow"}
-    sitemap = f"<urlset><url><loc>{site.url('/first')}</loc></url></urlset>"
-    site.change(
-        paths={
-            "/sitemap.xml": [answer(200, sitemap, headers=xml)],
-            "/first": page("<a href='/open'>"),
-            "/open": page(f"{NOFOLLOW_TAG}<a href='/closed'>"),
-        }
-    )
-
-    class Sitemap(ListSpider, SitemapSpider):
-        sitemap_urls = (site.url("/sitemap.xml"),)
-        start = SitemapSpider.start
-
-    class Rules(CrawlSpider):
-        name = "rules"
-        start_urls = (site.url("/first"),)
-        rules = (Rule(LinkExtractor()),)
-
-        def __init__(self, **kwargs):
-            super().__init__()
-
-    await crawl(spidercls=Sitemap)
-    assert site.targets == ["/sitemap.xml", "/first"]
-    result = await crawl(spidercls=Rules)
-    assert site.targets[2:] == ["/first", "/open"]
-    assert (
-        "Ignoring link (nofollow in robots meta tag or X-Robots-Tag of "
-        f"{site.url('/open')}): <GET {site.url('/closed')}>"
-    ) in result.messages(logging.INFO)
-
-
 async def test_the_first_ten_links_are_logged_and_all_are_counted(web):
     hrefs = [f"/{number}" for number in range(15)]
     body = NOFOLLOW_TAG + "".join(f"<a href='{href}'>" for href in hrefs)
@@ -242,16 +207,6 @@ async def test_what_is_dropped_and_what_would_be_is_told(web, dry_run):
         "Dry run, would drop" if dry_run else "Dropped"
     }
     assert len(ends) == 2
-
-
-@pytest.mark.spec("R-1")
-async def test_items_are_dropped_where_that_is_asked_for(web):
-    _, indexed, marked, result = await tagged(web, *ALL, settings={"REP_META_TAGS": "drop"})
-    assert indexed == set(ALL) - NOINDEX
-    assert marked == set()
-    lines = result.messages(logging.INFO)
-    assert len([line for line in lines if line.startswith("Dropped item (noindex): ")]) == 10
-    assert f"Items of pages with noindex: {2 * len(NOINDEX)}" in lines
 
 
 @pytest.mark.spec("R-4")

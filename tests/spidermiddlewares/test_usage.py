@@ -5,9 +5,9 @@ import logging
 import pytest
 import scrapy
 
-from scrapy_rep import Robots, RobotsUsageDisallowed, SettingsError
+from scrapy_rep import RobotsUsageDisallowed, SettingsError
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
-from tests.crawling.web import PAGE, answer, page, redirect, robots
+from tests.crawling.web import answer, page, redirect, robots
 from tests.spidermiddlewares.items import Declared
 from tests.test_signals import Ear
 
@@ -253,62 +253,8 @@ async def test_what_is_downloaded_directly_is_judged_too(web):
     assert site.targets == ["/ok"]
 
 
-async def test_robots_tells_without_purposes(web):
-    site = web.site(
-        usage("Content-Usage: train-ai=n", "Content-Usage: /x search=y", "Disallow: /no")
-    )
-    found = {}
-
-    async def ask(crawler):
-        robots = Robots.of(crawler)
-        for path in ("/", "/x", "/no"):
-            said = await robots.usage(site.url(path))
-            found[path] = [(s.label, s.value) for s in said.statements]
-
-    await crawl(site.url("/"), meanwhile=ask)
-    assert found == {"/": [("train-ai", "disallow")], "/x": [("search", "allow")], "/no": []}
-
-
-async def test_a_reservation_in_headers_and_meta_elements(web):
-    reserved = '<meta name="tdm-reservation" content="1">'
-    site = web.site(
-        answer(404),
-        paths={
-            "/header": page(tdm_reservation="1"),
-            "/meta": page(reserved, tdm_reservation="0"),
-            "/open": page(tdm_reservation="0"),
-            "/silent": page(),
-        },
-    )
-    urls = [site.url(path) for path in ("/header", "/meta", "/open", "/silent")]
-    result = await crawl(*urls, settings={"REP_PURPOSES": "tdm"})
-    results = {r.url: r.meta["robotstxt"]["usage"]["results"]["tdm"] for r in result.responses}
-    assert [results[url] for url in urls] == ["disallow", "disallow", "allow", "unknown"]
-
-
 async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
     site = web.site(robots(""), paths={"/page": page("<meta name=description>" * 20_001)})
     result = await crawl(site.url("/page"), settings=TRAINING)
     usage = result.responses[0].meta["robotstxt"]["usage"]
     assert usage["results"] == {"ai-training": "disallow"}
-
-
-@pytest.mark.parametrize("policy", ["DummyPolicy", "RFC2616Policy"])
-async def test_a_page_of_the_http_cache_says_what_it_said_then(web, tmp_path, policy):
-    validators = {"ETag": '"1"', "Cache-Control": "max-age=0"}
-    said = {"Content-Usage": "train-ai=n", "TDM-Reservation": "1"}
-    fresh = answer(200, PAGE, headers={**HTML, **validators, **said})
-    site = web.site(robots(""), paths={"/page": [fresh, answer(304, headers=validators)]})
-    settings = {
-        **TRAINING,
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path),
-        "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
-    }
-    for flags in ([], ["cached"]):
-        (response,) = (await crawl(site.url("/page"), settings=settings)).responses
-        assert (response.flags, response.status) == (flags, 200)
-        usage = response.meta["robotstxt"]["usage"]
-        assert usage["results"] == {"ai-training": "disallow"}
-        assert {said["place"] for said in usage["statements"]} == {"header"}
-    assert len(site.targets) == (1 if policy == "DummyPolicy" else 2)

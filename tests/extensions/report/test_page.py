@@ -125,19 +125,6 @@ def test_on_paper_all_is_open(tmp_path, page):
     assert page.run(closed) == before
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_the_site_is_beside_its_rule_or_under_it(tmp_path, page, width):
-    page.resize(width, 800)
-    page.open(written(tmp_path, many(8)))
-    left, right = page.run(
-        "['.site', '.beside'].map(name => document.querySelector(`#dropped td ${name}, #dropped td${name}`))"
-        ".map(cell => cell.offsetParent ? Math.ceil(cell.getBoundingClientRect().right) : null)"
-    )
-    assert (left is None) == (width > 600)
-    assert (right is None) == (width < 600)
-    assert max(left or 0, right or 0) <= width
-
-
 def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
     counts = many(8)
     counts.exempt.requests, counts.exempt.urls = 1, [EVIL]

@@ -211,3 +211,35 @@ async def test_a_report_that_fails_stops_no_crawl(web, tmp_path):
     result = await crawl(site.url("/"), settings=settings, then=then)
     assert result.fetched == [site.url("/")]
     assert any(text.startswith("The report was not written") for text in result.messages())
+
+
+class Broken:
+    """A component that can't be made."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        raise ZeroDivisionError
+
+
+async def test_the_next_crawl_takes_the_place_of_the_last_unless_it_fails_at_its_start(
+    web, tmp_path
+):
+    first, second = (web.site(robots(RULES)) for _ in range(2))
+    path = tmp_path / "report.json"
+    await crawl(first.url("/"), settings={"REP_REPORT": path})
+    before = path.read_text()
+    with pytest.raises(ZeroDivisionError):
+        await crawl(second.url("/"), settings={"REP_REPORT": path, "ITEM_PIPELINES": {Broken: 1}})
+    assert path.read_text() == before
+    await crawl(second.url("/"), settings={"REP_REPORT": path})
+    assert list(tmp_path.iterdir()) == [path]
+    (row,) = json.loads(path.read_text())["origins"]
+    assert row["origin"] == second.url("")
+
+
+async def test_placeholders_are_those_of_feeds(web, tmp_path):
+    site = web.site(robots(RULES))
+    setting = str(tmp_path / "new" / "reports" / "%(name)s %(worker)s 100%% %(time)s.json")
+    await crawl(site.url("/"), settings={"REP_REPORT": setting}, worker=3)
+    (path,) = (tmp_path / "new" / "reports").iterdir()
+    assert re.fullmatch(r"list 3 100% \d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00\.json", path.name)
