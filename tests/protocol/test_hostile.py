@@ -83,6 +83,11 @@ def test_memory_is_that_of_32_mib_for_500_kib(name):
     assert nbytes > 0.9 * held - 4_096
 
 
+def test_rules_that_are_filed_are_not_all_compared():
+    rules = index(parse(b"user-agent: *\n" + b"".join(b"allow: /%d*x\n" % n for n in range(999))))
+    assert calls(rules.verdict_for, "/a") < 50
+
+
 STAGES = {
     "delays": lambda body: RobotsTxt.parse(body).fields_for("scrapy", names=DELAY_FIELDS),
     "sitemaps": lambda body: RobotsTxt.parse(body).sitemaps,

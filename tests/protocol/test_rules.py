@@ -36,6 +36,8 @@ def matches(pattern, path):
         ("/*%2Fb*%2Fc", "/?/b%2Fb", False),
         ("*%2Fb$", "/a?u=/bc", False),
         ("/a?b=%26%3D%2B%25", "/a?b=&=+%", False),
+        # The first place is the first octet.
+        ("*/a%26", "/a%26", True),
         # A rule with a % that begins no escape matches what it matches as both are written.
         ("*?%", "/?%2Fx", True),
         ("/*URL%*", "/a?URL%3Ab", True),
