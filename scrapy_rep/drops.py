@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable
-from functools import partial
-from heapq import nlargest
 from typing import Final
 
 from scrapy import Request
@@ -48,31 +47,31 @@ class Tally:
 
     def __init__(self) -> None:
         self.total: int = 0
-        self._counts: dict[Hashable, int] = {}
+        self._counts: Counter[Hashable] = Counter()
         self._texts: dict[Hashable, str] = {}
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self._texts)
 
-    def add(self, key: Hashable, text: Callable[[], str], *, changes: bool = True) -> bool:
+    def add(self, key: Hashable, text: Callable[[], str]) -> bool:
         """Count a request; return whether it is the first one with its key.
 
-        ``text`` returns the text of the key, which ``changes`` from one request to the next. Above
-        _MAX_KEYS keys, a request with a new key only counts in the total: then return False.
+        ``text`` returns the text of a new key. Above _MAX_KEYS keys, a request with a new key only
+        counts in the total: then return False.
         """
         self.total += 1
-        count = self._counts.get(key, 0)
-        if not count and len(self._counts) >= _MAX_KEYS:
+        is_new = key not in self._texts
+        if is_new and len(self._texts) >= _MAX_KEYS:
             return False
-        self._counts[key] = count + 1
-        if changes or not count:
+        if is_new:
             self._texts[key] = text()
-        return not count
+        self._counts[key] += 1
+        return is_new
 
     def table(self) -> str:
         """Return lines, an LF before each: counts of the ten most frequent keys, and of others."""
-        most = nlargest(_MAX_SHOWN, self._counts, key=self._counts.__getitem__)
-        rows = [(self._counts[key], self._texts[key]) for key in most]
+        most = self._counts.most_common(_MAX_SHOWN)
+        rows = [(count, self._texts[key]) for key, count in most]
         others = self.total - sum(count for count, _ in rows)
         if others:
             rows.append((others, "others"))
@@ -89,9 +88,7 @@ class Causes(Tally):
         """
         detail = verdict.line if judgement is None else describe_decision(verdict, judgement)
         cause = verdict.robotstxt_url, verdict.reason, detail
-        # Only the text for a state changes, with time.
-        text = partial(describe_decision, verdict, judgement)
-        return self.add(cause, text, changes=verdict.rule is None)
+        return self.add(cause, lambda: describe_decision(verdict, judgement))
 
 
 class Drops:
@@ -123,12 +120,9 @@ class Drops:
     ) -> None:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
-        The verdict is written to its meta. Links, and the first drop of each other cause, are
-        logged at INFO, other drops at DEBUG. In a shell, a hint is written to standard error. In a
-        dry run, the request is sent, with neither verdict nor hint, and the log shows that it would
-        be dropped.
-        If nofollow is the reason, ``page`` is the URL of the page with nofollow. If usage
-        preferences are the reason, ``judgement`` is that about them.
+        The verdict is written to its meta, but in a dry run. Links, and the first drop of each
+        other cause, are logged at INFO, other drops at DEBUG. ``page`` is the URL of the page if
+        nofollow is the reason, ``judgement`` is that about usage preferences if they are.
         """
         for name in self._counts(verdict.reason):
             stats.count(self._crawler, name)
@@ -143,16 +137,17 @@ class Drops:
             if judgement is not None:
                 store_judgement(request, judgement)
         level = logging.INFO if is_shown else logging.DEBUG
-        if self._logger.isEnabledFor(level):
+        has_hint = self._is_interactive and not self._dry_run
+        if has_hint or self._logger.isEnabledFor(level):
             message, *values = self._line(request, verdict, page, judgement)
             self._logger.log(level, message, *values)
-        if self._is_interactive and not self._dry_run:
-            # The hint is written to standard error, not logged, so that --nolog doesn't hide it.
-            message, *values = self._line(request, verdict, page, judgement)
-            what, setting = (
-                ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
-            )
-            sys.stderr.write(f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n")
+            if has_hint:  # not logged, so that --nolog doesn't hide it
+                what = (
+                    "robots.txt: -s ROBOTSTXT_OBEY"
+                    if page is None
+                    else "nofollow: -s REP_META_TAGS"
+                )
+                sys.stderr.write(f"{message % tuple(values)}. To ignore {what}=False\n")
         self.announcer.send(
             robotstxt_forbidden, request=request, verdict=verdict, dropped=not self._dry_run
         )
@@ -167,10 +162,7 @@ class Drops:
         return stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value)
 
     def log_summary(self) -> None:
-        """Log the number of requests dropped with the main causes, and of what else was obeyed.
-
-        In a dry run the causes are not logged here.
-        """
+        """Log the number of requests dropped with the main causes, and of what else was obeyed."""
         # A callback may copy the meta of a start request, but then a page was received.
         if (starts := self._starts.total) and not stats.value(self._crawler, _PAGES):
             stats.count(self._crawler, stats.FORBIDDEN_START_COUNT, starts)

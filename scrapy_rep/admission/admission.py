@@ -1,9 +1,9 @@
 """The admission: whether a request may leave now; if not, why, and until when.
 
 Before a request leaves, whoever has it calls ``admit``: the queue, and the middleware for requests
-that come from elsewhere. The result is None, or a ``Hold``: the reason to wait, and a time. Then
-``admit`` is called again at this time, or when the admission calls ``hold_changed``. When a request
-is handed to its download handler, the wire calls ``admit_to_wire``.
+that come from elsewhere. The result is None, or a ``Hold``. Then ``admit`` is called again at its
+end, or when the admission calls ``hold_changed``. When a request is handed to its download handler,
+the wire calls ``admit_to_wire``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrapy.http import Response
 
 from scrapy_rep import stats
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.hosts import LEASED, REFUSALS, Hosts
+from scrapy_rep.admission.hosts import IN_DELAY, REFUSALS, Hosts
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, Queue
 from scrapy_rep.admission.ticket import Ticket
@@ -51,7 +51,6 @@ class Admission:
         clock: Clock,
         leases: HostLeases,
     ) -> None:
-        """Let ``cache`` tell when it has room for a lookup."""
         self._crawler = crawler
         self._cache = cache
         self.decider: Decider = decider
@@ -60,13 +59,9 @@ class Admission:
         self.defer_timeout: float = options.defer_timeout
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
-        self._waiting_origins: dict[str, dict[Origin, None]] = {}
-        """The origins of hosts whose requests wait for a reason that concerns the host."""
-        self.lookups: Lookups = Lookups(
-            crawler, cache, decider, self._next_unknown, self._head_of, self._notify
-        )
+        self.lookups: Lookups = Lookups(crawler, cache, decider, self.queues, self._notify)
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
-        self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify_host)
+        self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
         self.paused_hosts: Mapping[str, object] = self.hosts.refused
         """The hosts that have a pause, or had one and were not asked since then."""
@@ -83,7 +78,7 @@ class Admission:
     # Whether a request may leave.
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return why the request of ``ask`` has to wait, or None. Nothing is noted."""
+        """Return why the request of ``ask`` has to wait, or None."""
         return self.hosts.hold(ask) or self.lookups.hold(ask) or self.deferral.hold(ask)
 
     def reserve(self, ask: Ask) -> None:
@@ -97,10 +92,8 @@ class Admission:
     ) -> Hold | None:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 
-        ``head`` returns that request, or raises LookupError if it can't be read. ``entry`` is the
-        entry of ``origin``, if the caller knows it. If the request waits for a lookup, the
-        queue returns ``origin`` from ``next_unknown`` when there is room for it. Raises ValueError
-        as ``Ask.decision`` does.
+        ``head`` returns that request, or raises LookupError if it can't be read. ``entry`` is that
+        of ``origin``, if the caller knows it. Raises ValueError as ``Ask.decision`` does.
         """
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
@@ -112,8 +105,6 @@ class Admission:
         hold = self.hold(ask)
         if hold is None:
             self.reserve(ask)
-        else:
-            self._note_waiting(origin, hold)
         return hold
 
     def _is_free(self, entry: Entry) -> bool:
@@ -126,52 +117,44 @@ class Admission:
         )
 
     def delay(self, decision: Decision) -> float:
-        """Return the seconds of the delay before the next request; 0 if this one isn't allowed.
-
-        A new delay is reported.
-        """
-        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
+        """Return the seconds of the delay that the request needs; a new one is reported."""
+        entry = decision.entry
         if entry is None or not (entry.has_delay and self.hosts.keeps_delays):
             return 0.0
-        asked = entry.delay(decision.tokens)
-        if origin is None or asked is None or verdict is None or not verdict.allowed:
-            return 0.0
-        return self.hosts.delay(origin, asked)
+        return self.hosts.delays.kept(decision)
 
     # Whether a request may be sent.
 
-    def origin_to_ask(self, request: Request, ticket: Ticket) -> Origin | None:
-        """Return the origin of ``request`` for ``admit_to_wire``; None if no reason can hold it."""
-        if ticket.delay:
-            return origin_of_request(request)
-        if not self.paused_hosts or host_of(request) not in self.paused_hosts:
-            return None
-        # Where no robots.txt decides, by an override or a meta key, no other reason does either.
-        return self.decider.origin_governing(request)
-
-    async def admit_to_wire(self, request: Request, origin: Origin, delay: float) -> Hold | None:
+    async def admit_to_wire(self, request: Request, ticket: Ticket) -> Hold | None:
         """Return why ``request`` may not be sent now; None if it must be sent at once.
 
         It then has the lease of its host, if a reason needs that, and ``ended`` must be called when
-        it has ended. ``delay`` is that on its ticket.
+        it has ended.
         """
+        origin: Origin | None = None
+        if ticket.delay:
+            origin = origin_of_request(request)
+        elif self.paused_hosts and host_of(request) in self.paused_hosts:
+            # Where no robots.txt decides, by an override or a meta key, no pause holds either.
+            origin = self.decider.origin_governing(request)
+        if origin is None:
+            return None
         entry = self._cache.known_entry(origin)
         ask = Ask(origin, lambda: request, entry, self.decider, self.delay, on_wire=True)
-        ask.delay = delay
+        ask.delay = ticket.delay
         hold = self.hold(ask)
-        if hold is None:
-            seconds = self.hosts.acquire(ask)
-            if not seconds:
-                return None
-            refused = await self._claim(ask, seconds)
-            # That may have taken long, and a pause may have begun: the reasons are asked again.
-            hold = self.hold(ask) or refused
+        if hold is not None:
+            return hold
+        seconds = self.hosts.acquire(ask)
+        if not seconds:
+            return None
+        refused = await self._claim(ask, seconds)
+        # That may have taken long, and a pause may have begun: the reasons are asked again.
+        hold = self.hold(ask) or refused
         if hold is None:
             self.hosts.acquire(ask)
             stats.count(self._crawler, stats.TURNS)
             self._leased[ask.host] = request
-        else:
-            self._note_waiting(origin, hold)
         return hold
 
     async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
@@ -182,29 +165,23 @@ class Admission:
         finally:
             if lease is not None:
                 self.hosts.not_acquired(ask, lease.left, paused=lease.holder == PAUSE)
-        return None if lease is None else Hold(LEASED, self._clock.monotonic() + lease.left)
-
-    def undo_leave(self, request: Request) -> None:
-        """Note that ``request`` has left and was not sent: it came from a cache, or was dropped."""
-        self.hosts.undo_reserve(host_of(request))
+        return None if lease is None else Hold(IN_DELAY, self._clock.monotonic() + lease.left)
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
         """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
 
-        ``sent_at`` is by the monotonic clock. Only a request with the lease of its host counts, and
-        any response with 429 or 503. The store is told in the background.
+        Only a request with the lease of its host counts, and any response with 429 or 503.
         """
         may_refuse = response is not None and response.status in REFUSALS
         if not self._leased and not may_refuse:
             return
         host = host_of(request)
-        leased = self._leased.get(host) is request
-        if leased:
+        is_leased = self._leased.get(host) is request
+        if is_leased:
             del self._leased[host]
-        elif not may_refuse:
-            return
-        left, pause = self.hosts.ended(host, request, sent_at, response)
-        self._leases.ended(host, left if leased else None, pause)
+        if is_leased or may_refuse:
+            left, pause = self.hosts.ended(host, request, sent_at, response)
+            self._leases.ended(host, left if is_leased else None, pause)
 
     # What the queues call.
 
@@ -227,10 +204,7 @@ class Admission:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.paused_hosts:
             return None
-        hold = self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.delay))
-        if hold is not None:
-            self._note_waiting(origin, hold)
-        return hold
+        return self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.delay))
 
     # For users, and the end of the crawl.
 
@@ -242,8 +216,7 @@ class Admission:
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.
 
-        The end of the wait is in seconds since the epoch; None if it is not known. An origin comes
-        once for each of its download slots and queues.
+        The end is in seconds since the epoch, or None. An origin comes once for each of its slots.
         """
         offset = self._clock.time() - self._clock.monotonic()
         for queue in self.queues:
@@ -252,33 +225,14 @@ class Admission:
                 yield origin, hold.reason.text, until, requests
 
     def close(self) -> int:
-        """Start nothing any more, and stop all timers; return how many requests are deferred."""
-        self.lookups.close()
+        """Stop all timers; return how many requests are deferred."""
         return sum(queue.stop() for queue in self.queues)
 
     def _start_lookups(self) -> None:
         self.lookups.begin()
         wake_engine(self._crawler)  # at the next pop, a queue on disk may load more lanes
 
-    def _note_waiting(self, origin: Origin, hold: Hold) -> None:
-        if hold.reason.of_host:
-            self._waiting_origins.setdefault(origin.host, {})[origin] = None
-
-    def _notify_host(self, host: str) -> None:
-        for origin in self._waiting_origins.pop(host, ()):
-            self._notify(origin)
-
     def _notify(self, origin: Origin) -> None:
         for call in self._listeners:
             call(origin)
         wake_engine(self._crawler)
-
-    def _next_unknown(self) -> Origin | None:
-        return next(filter(None, (queue.next_unknown() for queue in self.queues)), None)
-
-    def _head_of(self, origin: Origin) -> Request | None:
-        for queue in self.queues:
-            request = queue.head_of(origin)
-            if request is not None:
-                return request
-        return None

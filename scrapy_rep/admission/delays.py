@@ -22,11 +22,14 @@ _LINE: Final = "robots.txt of %s asks for %g s between two requests (%s: %s, lin
 _LONG_LINE: Final = f"{_LINE}, at most %.0f requests per hour"
 
 
-class DelayLimits:
-    """The delays of sites, up to REP_CRAWL_DELAY_MAX, in seconds."""
+class Delays:
+    """The delays of sites, up to REP_CRAWL_DELAY_MAX. A host in DOWNLOAD_SLOTS may have its own."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self.max: float = options.crawl_delay_max
+        self._is = "would be" if options.dry_run else "is"
         self.hosts_with_own_delay: set[str] = {
             name
             for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
@@ -35,67 +38,51 @@ class DelayLimits:
         """Hosts with a delay in DOWNLOAD_SLOTS. Only that applies to them. The name of the slot
         that a request uses doesn't count: it is copied from one request to the next, as by a
         redirect to another host."""
-
-    def seconds(self, origin: Origin, delay: Delay | None) -> float:
-        """Return the delay that the crawl keeps; 0 for a host with a delay in DOWNLOAD_SLOTS."""
-        if origin.host in self.hosts_with_own_delay:
-            return 0.0
-        return 0.0 if delay is None else min(delay.seconds, self.max)
-
-    def before(self, decision: Decision) -> tuple[float, str]:
-        """Return the seconds of the delay before the request of ``decision``, and what sets them.
-
-        That is ``robots.txt``, or the setting that limits it. The delay is 0 for a request that is
-        not known to be allowed, and for hosts as in ``seconds``: the setting then means nothing.
-        """
-        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
-        if origin is None or entry is None or verdict is None or not verdict.allowed:
-            return 0.0, ""
-        delay = entry.delay(decision.tokens)
-        seconds, asked = self.seconds(origin, delay), 0.0 if delay is None else delay.seconds
-        return seconds, "robots.txt" if asked == seconds else "REP_CRAWL_DELAY_MAX"
-
-
-class DelayReports:
-    """Counts, logs and keeps each new delay of an origin."""
-
-    def __init__(self, crawler: Crawler, limits: DelayLimits, *, dry_run: bool) -> None:
-        self._crawler = crawler
-        self._logger = LimitedLogger(__name__, crawler)
-        self._limits = limits
-        self._is = "would be" if dry_run else "is"
         self.reported: BoundedCache[Origin, tuple[Delay, float | None]] = BoundedCache(
             max_entries=_MAX_REPORTED
         )
         """The delays in robots.txt files, and those that are used; None if DOWNLOAD_SLOTS has one
         for the host."""
 
-    def report(self, origin: Origin, delay: Delay) -> None:
-        """Report ``delay``, in the robots.txt of ``origin``, unless it was reported before."""
-        known = self.reported.get(origin)
-        if known is not None and known[0].seconds == delay.seconds:
-            return
+    def before(self, decision: Decision) -> tuple[float, Delay | None]:
+        """Return the seconds of the delay before the request of ``decision``; what asks for it.
+
+        0 for a host with a delay in DOWNLOAD_SLOTS, and if the request is not known to be allowed.
+        """
+        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
+        if origin is None or entry is None or verdict is None or not verdict.allowed:
+            return 0.0, None
+        asked = entry.delay(decision.tokens)
+        if asked is None or origin.host in self.hosts_with_own_delay:
+            return 0.0, asked
+        return min(asked.seconds, self.max), asked
+
+    def kept(self, decision: Decision) -> float:
+        """Return the seconds of the delay before the request of ``decision``; report a new one."""
+        seconds, asked = self.before(decision)
+        if asked is not None and decision.origin is not None:
+            known = self.reported.get(decision.origin)
+            if known is None or known[0].seconds != asked.seconds:
+                self._report(decision.origin, asked, seconds)
+        return seconds
+
+    def _report(self, origin: Origin, asked: Delay, seconds: float) -> None:
+        """Count, log and keep a new delay of ``origin``."""
         taken: float | None = None
         stats.count(self._crawler, stats.CRAWL_DELAY)
-        if origin.host in self._limits.hosts_with_own_delay:
+        if origin.host in self.hosts_with_own_delay:
             what = f"the delay in DOWNLOAD_SLOTS[{origin.host!a}] {self._is} used"
         else:
-            seconds = self._limits.seconds(origin, delay)
             taken = max(delay_of_slot(self._crawler, origin.host), seconds)
             what = f"the delay {self._is} {taken:g} s"
-            if delay.seconds > self._limits.max:
+            if asked.seconds > self.max:
                 stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
-                what += " (REP_CRAWL_DELAY_MAX)" if taken == self._limits.max else ""
-        values = (
-            origin,
-            delay.seconds,
-            ascii(delay.field.name)[1:-1],
-            ascii(delay.field.value)[1:-1],
-            delay.field.line,
-            what,
-        )
+                what += " (REP_CRAWL_DELAY_MAX)" if taken == self.max else ""
+        field = asked.field
+        name, value = ascii(field.name)[1:-1], ascii(field.value)[1:-1]
+        values = (origin, asked.seconds, name, value, field.line, what)
         if taken is None or taken < _LONG:
             self._logger.info(_LINE, *values)
         else:  # a message of its own, so that it is logged after ten of the others, too
             self._logger.warning(_LONG_LINE, *values, 3600 / taken)
-        self.reported.put(origin, (delay, taken))
+        self.reported.put(origin, (asked, taken))

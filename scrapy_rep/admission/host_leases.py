@@ -32,7 +32,7 @@ has got a response that ends that time."""
 
 
 class HostLeases:
-    """The leases of hosts that one worker has, and the pauses that all workers share, in the store.
+    """The leases of one worker, and the pauses that all share.
 
     If the store fails, the worker acts as if it had the lease, and as if there were no pauses.
     """
@@ -48,10 +48,9 @@ class HostLeases:
     async def claim(self, host: str, seconds: float) -> Lease | None:
         """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
 
-        Else return that of another worker, or that of a pause, whose holder is PAUSE.
-        What ``ended`` and ``answered`` noted is stored before. The lease lasts for ``seconds`` from
-        when the store has given it. If the answer came so late that less than half of them are
-        left, it is claimed once more.
+        Else return that of another worker, or that of a pause, whose holder is PAUSE. The lease
+        lasts for ``seconds`` from when the store has given it. If the answer came so late that less
+        than half of them are left, it is claimed once more.
         """
         began = self._clock.monotonic()
         lease = await self._claim(host, seconds)
@@ -61,7 +60,6 @@ class HostLeases:
         return lease
 
     async def _claim(self, host: str, seconds: float) -> Lease | None:
-        """Claim once. Return None if this worker has the lease, and after an error (logged)."""
         try:
             lease = await self._store.claim(key_of_host(host), self._name, seconds)
         except Exception:
@@ -93,7 +91,7 @@ class HostLeases:
         self._store.put(Release(key_of_host(host, REFUSED), PAUSE))
 
     async def pauses_left(self) -> dict[str, float]:
-        """Return the hosts that have refused, and the seconds left of the pause of each, or 0."""
+        """Return the seconds left of the pause of each host that has refused; 0 if it is over."""
         found: dict[str, float] = {}
         for key, left in (await self._store.pauses_left()).items():
             if (host := host_of_key(key)) is not None:

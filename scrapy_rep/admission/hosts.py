@@ -31,15 +31,14 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
-from scrapy_rep.admission.delays import DelayLimits, DelayReports
+from scrapy_rep.admission.delays import Delays
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.fetch.is_from_origin import intermediary_error
-from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache, Once
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.download_settings import default_download_timeout
@@ -48,8 +47,7 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request
 
 _TOO_MANY_REQUESTS: Final = 429
-_SERVICE_UNAVAILABLE: Final = 503
-REFUSALS: Final = frozenset({_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE})
+REFUSALS: Final = frozenset({_TOO_MANY_REQUESTS, 503})
 """Status codes that may begin a pause."""
 _FIRST_PAUSE: Final = 1.0
 """Seconds of the pause after the first 429 without Retry-After."""
@@ -64,8 +62,7 @@ worker sends the probe."""
 _PROBE_LEASE: Final = 60.0
 """Maximum seconds for which other workers wait for the response to a probe."""
 _UNANSWERED: Final = 10
-"""A pause after a probe without a response lasts so many times as long as the probe took. A host
-that lets requests run into a timeout should not do so with one request after the other."""
+"""A pause after a probe without a response lasts so many times as long as the probe took."""
 _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter. A new
 connection seldom takes longer."""
@@ -73,28 +70,25 @@ _LATE: Final = 0.1
 """Seconds after which a timer shows that the event loop was blocked."""
 _READ_AGE_MAX: Final = 1.0
 """Seconds after which a request waits until the pauses in the store are read again; if the reading
-took longer, twice as long, so that not all requests wait for a slow store."""
+took longer, twice as long as that, so that not all requests wait for a slow store."""
 _READ_INTERVAL: Final = _READ_AGE_MAX / 2
-"""Seconds after which a request starts a reading in the background. It does not wait for that, so
-requests of a busy crawl seldom wait at all."""
+"""Seconds after which a request starts a reading, for which it does not wait."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those that nothing waits for are forgotten."""
 _IGNORED_RETRY_KEY: Final = "rep_back_off"
-"""Key of ``Request.meta``. The value is the begin, by the monotonic clock, of the last pause in
-which a retry of the request was not counted."""
+"""Key of ``Request.meta``: the begin of the last pause in which a retry was not counted."""
 
-
-IN_DELAY: Final = HoldReason("the site has a delay", of_host=True)
-IN_PAUSE: Final = HoldReason("the site answered 429 or 503", of_host=True)
-LEASED: Final = HoldReason("another worker sends a request to the site", of_host=True)
+IN_DELAY: Final = HoldReason("the site has a delay")
+IN_PAUSE: Final = HoldReason("the site answered 429 or 503")
 
 
 @dataclass(eq=False)
 class Host:
     """When the next request to a host may be sent; times in seconds of the monotonic clock."""
 
+    name: str
     delay: float = 0.0
     next_to_leave: float = -math.inf
     """When the next request may leave the scheduler."""
@@ -103,6 +97,8 @@ class Host:
     """The request that was sent last, if it has not ended. In a pause it is the probe."""
     origins: set[Origin] = field(default_factory=set)
     """The origins of the host that have asked for a delay."""
+    waiting: dict[Origin, None] = field(default_factory=dict)
+    """The origins whose requests wait."""
     timer: Timer | None = None
     """Comes when ``last`` counts as written to the network."""
     refused: bool = False
@@ -116,8 +112,8 @@ class Host:
     last_pause: float = 0.0
     """Seconds of the last pause without Retry-After; the next one is twice as long."""
     given_up: bool = False
-    """Whether the pause ends later than REP_DEFER_TIMEOUT after ``since``: until its end, requests
-    to the host are dropped."""
+    """Whether requests are dropped until the pause ends, later than REP_DEFER_TIMEOUT after
+    ``since``."""
 
     @property
     def probe(self) -> Request | None:
@@ -136,8 +132,7 @@ class Host:
 class Hosts:
     """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
 
-    If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
-    to the host are dropped until the pause ends.
+    ``listener`` is called with an origin when the hold of its requests may have changed.
     """
 
     def __init__(
@@ -146,16 +141,14 @@ class Hosts:
         options: Options,
         leases: HostLeases,
         clock: Clock,
-        listener: Callable[[str], None],
+        listener: Callable[[Origin], None],
     ) -> None:
-        """Call ``listener`` with a host when the hold of its requests may have changed."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._limits = DelayLimits(crawler, options)
-        self.delays: DelayReports = DelayReports(crawler, self._limits, dry_run=options.dry_run)
+        self.delays: Delays = Delays(crawler, options)
         self.pauses: BoundedCache[Origin, tuple[int, float]] = BoundedCache(max_entries=MAX_ENTRIES)
         """The number of pauses that responses of an origin have begun, and their seconds."""
-        self.keeps_delays: bool = self._limits.max > 0
+        self.keeps_delays: bool = self.delays.max > 0
         self._backs_off = options.back_off_max > 0 and not options.dry_run
         self._max = options.back_off_max
         self._timeout = options.defer_timeout or _TIMEOUT
@@ -167,25 +160,16 @@ class Hosts:
         """Number of hosts at which those that are over are searched for."""
         self.refused: dict[str, Host] = {}
         """The hosts that have refused a request, and have not answered one since then."""
-        self._logged = Once()
         self._read_at = -math.inf
         """When the pauses in the store were read."""
         self._read_age_max = _READ_AGE_MAX
         self._readers: list[Promise[None]] | None = None
         """Requests that wait until they are read; None if they are not being read."""
 
-    def delay(self, origin: Origin, asked: Delay) -> float:
-        """Return the seconds of the delay that the crawl keeps; report a new one."""
-        self.delays.report(origin, asked)
-        return self._limits.seconds(origin, asked)
-
     # Whether a request may leave, and be sent.
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return the hold of a request whose turn has not come.
-
-        Not held are the request that is being sent, and those that will be dropped.
-        """
+        """Return the hold of a request whose turn has not come, unless it will be dropped."""
         host = self._hosts.get(ask.host)
         if host is None or (ask.on_wire and host.last is ask.head()):
             return None
@@ -198,12 +182,13 @@ class Hosts:
             return None
         if host.refused:
             given_up = host.given_up and now < host.until
-            is_dropped = not ask.on_wire and (given_up or ask.is_disallowed)
-            return None if is_dropped else Hold(IN_PAUSE, until)
+            if not ask.on_wire and (given_up or ask.is_disallowed):
+                return None
         # If robots.txt has expired, the former delay counts: it is looked up when that is over.
-        if ask.delay or (ask.entry is None and ask.origin in host.origins):
-            return Hold(IN_DELAY, until)
-        return None
+        elif not ask.delay and (ask.entry is not None or ask.origin not in host.origins):
+            return None
+        host.waiting[ask.origin] = None
+        return Hold(IN_PAUSE if host.refused else IN_DELAY, until)
 
     def reserve(self, ask: Ask) -> None:
         """Let the next request leave after the delay; in a pause, when this one is no probe."""
@@ -222,7 +207,7 @@ class Hosts:
         found = self._hosts.get(host)
         if found is not None:
             found.next_to_leave = -math.inf
-            self._listener(host)
+            self._notify(found)
 
     def acquire(self, ask: Ask) -> float:
         """Make the request the last of its host; return the seconds of its lease, 0 for none."""
@@ -243,38 +228,37 @@ class Hosts:
 
     def not_acquired(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Let the next request be sent when the lease of another worker ends; adopt its pause."""
-        host = self._hosts.get(ask.host)
-        is_last = host is not None and host.last is ask.head()
-        if host is not None and is_last:
+        host = self._record(ask.host)
+        is_last = host.last is ask.head()
+        if is_last:
             host.forget_last()
             # A lease that lasts longer is that of a probe, and ends with its response.
             wait = min(left, _CHECK_INTERVAL if host.refused else _longest_wait(ask))
             host.next_to_send = max(self._clock.monotonic() + wait, host.until)
         if paused and self._backs_off:
-            self._adopt_pause(ask.host, left)
+            self._adopt_pause(host, left)
         if is_last:
-            self._listener(ask.host)
+            self._notify(host)
 
     def ended(
         self, name: str, request: Request, sent_at: float, response: Response | None
     ) -> tuple[float, float]:
-        """Note how a request ended; return for how long the host is to be left alone.
+        """Note how a request ended.
 
-        These are the seconds of the delay that are left, and those of a pause that begins or is
-        longer than before, else 0.
+        Return the seconds of the delay that are left, and those of a pause that begins or is longer
+        than before, else 0.
         """
-        host, now, left = self._hosts.get(name), self._clock.monotonic(), 0.0
-        is_last = is_probe = False
-        if host is not None:
-            is_last = host.last is request
-            is_probe = is_last and host.refused
-            if is_last:
-                host.forget_last()
-                host.next_to_send = min(host.next_to_send, now + host.delay)
-            left = max(0.0, host.next_to_send - now)
+        host, now = self._hosts.get(name), self._clock.monotonic()
+        if host is None:
+            return 0.0, self._pause_after(name, request, sent_at, response, is_probe=False)
+        is_last = host.last is request
+        if is_last:
+            host.forget_last()
+            host.next_to_send = min(host.next_to_send, now + host.delay)
+        left, is_probe = max(0.0, host.next_to_send - now), is_last and host.refused
         pause = self._pause_after(name, request, sent_at, response, is_probe=is_probe)
         if is_last:
-            self._listener(name)
+            self._notify(host)
         return left, pause
 
     def _host_of(self, ask: Ask) -> Host | None:
@@ -296,8 +280,13 @@ class Hosts:
                 del self._hosts[over]
                 self.refused.pop(over, None)
             self._forget_at = max(_MAX_HOSTS, 2 * len(self._hosts))
-        host = self._hosts[name] = Host()
+        host = self._hosts[name] = Host(name)
         return host
+
+    def _notify(self, host: Host) -> None:
+        waiting, host.waiting = host.waiting, {}
+        for origin in waiting:
+            self._listener(origin)
 
     def _correct_after_stall(self, host: Host, due: float) -> None:
         """Let the delay count from now if the event loop was blocked at ``due``.
@@ -321,34 +310,30 @@ class Hosts:
     ) -> float:
         """Begin, extend or end the pause of a host; return its seconds if it begins or is longer.
 
-        A refusal is 429, or 503 with Retry-After; that of a request sent before the pause ended
-        only extends it, and its next retry doesn't count. A probe without a response of the site
-        counts as refused. Another response to a request sent after the pause ends it.
+        A refusal is 429, or 503 with Retry-After: a 503 alone may concern this page only.
         """
         paused = self.refused.get(name)
         if response is None or not _is_of_site(response, request):
             if paused is None or not is_probe:
                 return 0.0
+            # A host must not let one request after the other run into a timeout.
             least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)
-            return self._back_off(name, paused, max(self._next_pause(paused, None), least))
+            return self._back_off(paused, max(self._next_pause(paused, None), least))
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time())
-        # A 503 without Retry-After may concern this page only.
-        refuses = self._backs_off and (
-            response.status == _TOO_MANY_REQUESTS
-            or (response.status == _SERVICE_UNAVAILABLE and bool(asked))
-        )
+        is_asked_to_wait = response.status == _TOO_MANY_REQUESTS or bool(asked)
+        refuses = self._backs_off and response.status in REFUSALS and is_asked_to_wait
         is_under_way = paused is not None and sent_at < max(paused.paused_at, paused.until)
         if not refuses:
             if paused is not None and not is_under_way:
-                self._end_pause(name, paused)
+                self._end_pause(paused)
             return 0.0
         if paused is None or not is_under_way:
             host = self._record(name)
             seconds = self._next_pause(host, asked)
             self._report_pause(request, response.status, seconds)
-            return self._back_off(name, host, seconds)
-        # A request that no queue holds would otherwise be retried for ever.
+            return self._back_off(host, seconds)
+        # Its retry does not count, once in a pause.
         if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
             request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
@@ -356,31 +341,27 @@ class Hosts:
         longer = self._clock.monotonic() + seconds - paused.until
         if not seconds or longer <= 0:
             return 0.0
-        # After refusals that arrive together, the pause ends at nearly the same time. This is
-        # logged only once.
+        # Refusals that arrive together are logged once.
         if longer > _CHECK_INTERVAL:
             self._report_pause(request, response.status, seconds)
-        return self._back_off(name, paused, seconds)
+        return self._back_off(paused, seconds)
 
     def _next_pause(self, host: Host, asked: float | None) -> float:
-        """Return the seconds of a pause: ``asked``, or else twice the last one, with jitter.
-
-        They are at most REP_BACK_OFF_MAX. Without ``asked``, the next pause is twice as long again.
-        """
+        """Return the seconds of a pause: ``asked``, or else twice the last one, with jitter."""
         if not asked:
             host.last_pause = min(2 * host.last_pause or _FIRST_PAUSE, self._max)
             asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         return min(asked, self._max)
 
-    def _back_off(self, name: str, host: Host, seconds: float) -> float:
-        """Let a pause, without a probe, end in ``seconds``; return these, and call the listener.
+    def _back_off(self, host: Host, seconds: float) -> float:
+        """Let a pause, without a probe, end in ``seconds``; return these.
 
-        Warn and give the host up if that is later than REP_DEFER_TIMEOUT after its first refusal.
+        Give the host up if that is later than REP_DEFER_TIMEOUT after its first refusal.
         """
         now = self._clock.monotonic()
         if not host.refused:
             host.refused, host.since, host.until = True, now, now
-            self.refused[name] = host
+            self.refused[host.name] = host
         if now >= host.until:
             host.paused_at = now
         if now > host.until + self._timeout:  # else a request may have waited since then
@@ -393,50 +374,44 @@ class Hosts:
             self._logger.warning(
                 "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
                 "its requests are dropped until then",
-                ascii(name)[1:-1],
+                ascii(host.name)[1:-1],
             )
-        self._listener(name)
+        self._notify(host)
         return seconds
 
-    def _end_pause(self, name: str, host: Host) -> None:
+    def _end_pause(self, host: Host) -> None:
         host.refused = host.given_up = False
         host.last_pause, host.until, host.next_to_leave = 0.0, -math.inf, -math.inf
-        del self.refused[name]
-        self._leases.answered(name)
-        self._listener(name)
+        del self.refused[host.name]
+        self._leases.answered(host.name)
+        self._notify(host)
 
-    def _adopt_pause(self, name: str, left: float) -> None:
+    def _adopt_pause(self, host: Host, left: float) -> None:
         """Let the pause of a host end in ``left`` seconds, unless it ends later already."""
-        host = self._record(name)
         until = host.until if host.refused else -math.inf
         if self._clock.monotonic() + left > until + _CLOCK_SLACK:
-            self._back_off(name, host, left)
+            self._back_off(host, left)
 
     def is_dropping(self, name: str) -> bool:
-        """Return whether requests to a host are dropped now, as it refuses for too long."""
+        """Return whether requests to a host are dropped now: see ``Host.given_up``."""
         host = self.refused.get(name)
         return host is not None and host.given_up and self._clock.monotonic() < host.until
 
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
-        """Count and log a pause, at INFO only the first of a host."""
+        """Count and log a pause, at INFO only the first of an origin."""
         origin = origin_of_request(request)
         stats.count(self._crawler, stats.BACK_OFF)
-        self._logger.log(
-            logging.INFO if self._logged.add_if_new(origin.host) else logging.DEBUG,
-            "%s answered %d: no requests for %.3g s",
-            ascii(origin.host)[1:-1],
-            status,
-            seconds,
-        )
         times, before = self.pauses.get(origin) or (0, 0.0)
         self.pauses.put(origin, (times + 1, before + seconds))
+        level, host = logging.DEBUG if times else logging.INFO, ascii(origin.host)[1:-1]
+        self._logger.log(level, "%s answered %d: no requests for %.3g s", host, status, seconds)
 
     # Pauses that other workers have begun.
 
     def read_pauses(self) -> Awaitable[None] | None:
         """Begin to read the pauses in the store, unless they were read just now.
 
-        Return None, or what a request awaits before it is sent. That raises no error of the store.
+        Return what a request awaits before it is sent, or None. It raises no error of the store.
         """
         if not self._backs_off:
             return None
@@ -462,9 +437,9 @@ class Hosts:
                     host.until = -math.inf  # another worker got an answer
             for name, left in pauses.items():
                 if left > _CLOCK_SLACK:
-                    self._adopt_pause(name, left)
+                    self._adopt_pause(self._record(name), left)
                 elif name not in self.refused:
-                    self._back_off(name, self._record(name), 0.0)
+                    self._back_off(self._record(name), 0.0)
         finally:
             self._read_at = self._clock.monotonic()
             self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))

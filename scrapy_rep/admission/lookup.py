@@ -12,14 +12,13 @@ A fetch takes its route from the request: proxy, bind address and User-Agent.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.reason import Ask, Hold, HoldReason
+from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
@@ -31,33 +30,26 @@ UNKNOWN: Final = HoldReason("robots.txt is being looked up")
 
 
 class Lookups:
-    """Holds requests of origins whose robots.txt is not known, and looks it up.
-
-    ``next_unknown`` returns the next origin to look up, or None. ``head`` returns a request that
-    waits for an origin, or None if none is left. ``ended`` is called with each origin whose lookup
-    has ended.
-    """
+    """Holds requests of origins whose robots.txt is not known, and looks it up."""
 
     def __init__(
         self,
         crawler: Crawler,
         cache: Cache,
         decider: Decider,
-        next_unknown: Callable[[], Origin | None],
-        head: Callable[[Origin], Request | None],
+        queues: Sequence[Queue],
         ended: Callable[[Origin], None],
     ) -> None:
+        """Call ``ended`` with each origin whose lookup has ended, or isn't needed any more."""
         self._crawler = crawler
         self._cache = cache
         self._decider = decider
-        self._next_unknown = next_unknown
-        self._head = head
+        self._queues = queues
         self._ended = ended
         self._under_way: set[Origin] = set()
         self.results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
         self._is_beginning = False
-        self._is_closed = False
 
     @property
     def has_room(self) -> bool:
@@ -87,37 +79,32 @@ class Lookups:
         return None
 
     def begin(self) -> None:
-        """Begin as many lookups as there is room for; none while the engine is paused.
-
-        If no request waits for an origin any more, ``ended`` is called for it at once.
-        """
+        """Begin as many lookups as there is room for; none while the engine is paused."""
         engine = self._crawler.engine
-        if self._is_beginning or self._is_closed or engine is None or engine.paused:
+        if self._is_beginning or engine is None or engine.paused:
             return
         self._is_beginning = True
         try:
-            while self._cache.lookups.has_room and not self._cache.closing:
-                origin = self._next_unknown()
+            while self.has_room and not self._cache.closing:
+                origin = next(filter(None, (each.next_unknown() for each in self._queues)), None)
                 if origin is None:
                     return
-                if origin in self._under_way:
-                    continue
-                self._under_way.add(origin)
-                try:
-                    request = self._head(origin)
-                    if request is not None:
-                        done = partial(self._lookup_done, origin)
-                        self._decider.start_lookup(request, done)
-                        continue
-                except Exception as error:  # noqa: BLE001 - logged
-                    self._log_and_keep_error(origin, error)
-                self._under_way.discard(origin)
-                self._ended(origin)
+                if origin not in self._under_way:
+                    self._look_up(origin)
         finally:
             self._is_beginning = False
 
-    def close(self) -> None:
-        self._is_closed = True
+    def _look_up(self, origin: Origin) -> None:
+        self._under_way.add(origin)
+        try:
+            request = next(filter(None, (each.head_of(origin) for each in self._queues)), None)
+            if request is not None:
+                self._decider.start_lookup(request, partial(self._lookup_done, origin))
+                return
+        except Exception as error:  # noqa: BLE001 - logged
+            self._log_and_keep_error(origin, error)
+        self._under_way.discard(origin)
+        self._ended(origin)
 
     def _lookup_done(self, origin: Origin, entry: Entry | None, error: Exception) -> None:
         """Keep an error, or what the cache lacks; call ``ended``, and begin other lookups."""

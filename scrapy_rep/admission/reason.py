@@ -22,8 +22,6 @@ class HoldReason:
     defers: bool = False
     """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``. They
     must be disallowed meanwhile: allowed requests aren't dropped after REP_DEFER_TIMEOUT."""
-    of_host: bool = False
-    """Whether all origins of a host wait for the same."""
 
 
 class Hold(NamedTuple):
@@ -37,11 +35,7 @@ class Hold(NamedTuple):
 
 @dataclass(eq=False)
 class Ask:
-    """A request that wants to leave, with what is known about it.
-
-    The decision, and with it the request, is only read if a reason needs it: with JOBDIR, the
-    request is on disk.
-    """
+    """A request that wants to leave. It may be on disk, so it is read only if a reason needs it."""
 
     origin: Origin
     head: Callable[[], Request]

@@ -28,11 +28,10 @@ from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted
 
 MARGIN: Final = 0.02
-"""Seconds added to a wait. Timers use another clock than the entries of origins and Redis; without
-these seconds, a wait could end before its time has come by that clock."""
+"""Seconds added to a wait, as timers use another clock than the entries of origins and Redis."""
 _PATIENCE: Final = 1.0
-"""Seconds in which deferred requests count as requests after a spider that was idle has added one.
-If it adds requests of unreachable origins, it would be called without end."""
+"""Seconds in which deferred requests count as requests after a spider that was idle has added one:
+else a spider that adds requests of unreachable origins would be called without end."""
 _LAST: Final = 30.0
 """Seconds in which a crawl ends that has only deferred requests left. No direct request waits for
 longer, as none could end the crawl."""
@@ -48,22 +47,21 @@ class Deferral:
     def __init__(
         self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[object]
     ) -> None:
-        """``queues`` are those that keep deferred requests, as soon as they are known."""
         self._clock = clock
         self._queues = queues
         self._fetch_timeout = options.timeout
         is_interactive = crawler.settings.getbool(INTERACTIVE)
-        self._would_defer = options.defer_timeout > 0 and not is_interactive
-        self._is_active = self._would_defer and not options.dry_run
+        self._defers = options.defer_timeout > 0 and not is_interactive
+        self._dry_run = options.dry_run
 
     @property
-    def cannot_defer(self) -> bool:
+    def lacks_queue(self) -> bool:
         """Whether the settings require that requests are deferred, but no queue keeps them."""
-        return self._is_active and not self._queues
+        return self._defers and not self._dry_run and not self._queues
 
     def hold(self, ask: Ask) -> Hold | None:
         entry = ask.entry
-        if not self._is_active or entry is None or not entry.is_worth_a_wait:
+        if self._dry_run or not self._defers or entry is None or not entry.is_worth_a_wait:
             return None
         return self.until_next_try(entry)
 
@@ -71,17 +69,13 @@ class Deferral:
         seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
         return Hold(UNREACHABLE, self._clock.monotonic() + seconds)
 
-    def is_deferred(self, source: Source, entry: Entry | None) -> bool:
-        """Return whether a request is to wait for the next try."""
-        return self._is_active and self.would_defer(source, entry)
-
     def would_defer(self, source: Source, entry: Entry | None) -> bool:
-        """Return whether a request would wait for the next try, if this were no dry run.
+        """Return whether a request is to wait for the next try, if this is no dry run.
 
-        A direct request is one whose response a component awaits. It waits only if the next try
-        ends in _LAST seconds. Other requests wait only if a queue can keep them.
+        A direct request waits only if that try ends in _LAST seconds, others only if a queue can
+        keep them.
         """
-        if not self._would_defer or entry is None or not entry.is_worth_a_wait:
+        if not self._defers or entry is None or not entry.is_worth_a_wait:
             return False
         if source is not Source.DIRECT:
             return bool(self._queues)
@@ -90,11 +84,7 @@ class Deferral:
 
 
 class Idle:
-    """Keeps a crawl open that has only deferred requests, though the spider counts as idle.
-
-    Queues ask it whether they count as empty, and until when a request is deferred. It raises
-    DontCloseSpider at ``spider_idle``, which it also sends while only robots.txt is fetched.
-    """
+    """Keeps a crawl open that has only deferred requests, though the spider counts as idle."""
 
     def __init__(
         self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[Queue]
@@ -170,14 +160,11 @@ class Idle:
 
     def _scheduler_empty(self) -> None:
         """Send ``spider_idle`` also while nothing but robots.txt is fetched, if all is deferred."""
-        if self.counts_as_empty(self.count_deferred()) and has_only_downloads_with(
-            self._crawler, TRANSFER_KEY
-        ):
-            self._crawler.signals.send_catch_log(
-                signals.spider_idle,
-                spider=self._crawler.spider,
-                dont_log=(DontCloseSpider, CloseSpider),
-            )
+        if not self.counts_as_empty(self.count_deferred()):
+            return
+        if has_only_downloads_with(self._crawler, TRANSFER_KEY):
+            send, quietly = self._crawler.signals.send_catch_log, (DontCloseSpider, CloseSpider)
+            send(signals.spider_idle, spider=self._crawler.spider, dont_log=quietly)
 
 
 def _seconds_of_try(outage: Outage | None, timeout: float) -> float:
@@ -188,10 +175,9 @@ def _seconds_of_try(outage: Outage | None, timeout: float) -> float:
 def describe_outages(
     outages: Sequence[tuple[Origin, Outage | None]], now: float, left: float
 ) -> str:
-    """Return a log line about the unreachable origins that are left.
+    """Return a log line about the unreachable origins that are left, with those tried next.
 
-    It has the three origins whose next try is first, why they are unreachable, and the time until
-    this try. ``now`` is in seconds since the epoch. The crawl ends in ``left`` seconds at most.
+    ``now`` is in seconds since the epoch. The crawl ends in ``left`` seconds at most.
     """
     soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
     named = [_origin_text(*each, now) for each in soonest[:_MAX_NAMED]]

@@ -13,7 +13,7 @@ from typing import Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.delays import DelayLimits
+from scrapy_rep.admission.delays import Delays
 from scrapy_rep.commands.arguments import (
     Subcommand,
     invalid_url_text,
@@ -76,7 +76,7 @@ class _Plan:
     """Counts URLs by the decisions on them. ``make`` is called once."""
 
     _crawler: Crawler
-    _delays: DelayLimits
+    _delays: Delays
 
     def __init__(self, urls: list[str]) -> None:
         self._all = urls
@@ -90,7 +90,7 @@ class _Plan:
 
     async def make(self, options: Options, crawler: Crawler) -> None:
         robots = robots_of(crawler)
-        self._crawler, self._delays = crawler, DelayLimits(crawler, options)
+        self._crawler, self._delays = crawler, Delays(crawler, options)
         self._tokens = ProductTokens.of(crawler).default()
         urls = iter(self._all)
         await gather(self._count_each(robots, urls) for _ in self._all[:_MAX_WAITING])
@@ -134,9 +134,10 @@ class _Plan:
         delay = configured_delay(self._crawler, name)
         is_own = name in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if is_own else "DOWNLOAD_DELAY"
-        asked, asked_by = self._delays.before(decision)
-        if asked > delay:
-            delay, delay_from = asked, asked_by
+        seconds, asked = self._delays.before(decision)
+        if asked is not None and seconds > delay:
+            is_limited = asked.seconds > seconds
+            delay, delay_from = seconds, "REP_CRAWL_DELAY_MAX" if is_limited else "robots.txt"
         slot = self._slots.setdefault(name, _Slot(name))
         slot.pages += 1
         slot.total += delay

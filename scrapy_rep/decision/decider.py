@@ -161,21 +161,6 @@ class Decider:
         override = self.override_of(origin)
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
-    def is_decision_valid(self, request: Request, tokens: Tokens) -> bool:
-        """Return whether a decision on the same URL, for ``tokens``, is valid for ``request``.
-
-        It is if ``request`` is sent with these tokens, or if an override decides for all tokens.
-        """
-        try:
-            origin = origin_of_request(request)
-        except ValueError:
-            return False
-        override = self.override_of(origin)
-        if override is not None and override.policy in {"ignore", "disallow"}:
-            return True
-        named = override.tokens if override is not None else ()
-        return tokens == (named or self.tokens.of_sent_request(request))
-
     def override_of(self, origin: Origin) -> Override | None:
         return self._overrides.of_host(origin.host) if self._has_overrides else None
 

@@ -64,104 +64,53 @@ class CrawlParts:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options = Options.of(crawler)
-        self.scheduler_stores_requests: bool = _scheduler_stores_requests(crawler)
-        self.clock: Clock = Clock()
-        clock = self.clock
+        self._stores_requests = _scheduler_stores_requests(crawler)
+        clock = Clock()
         overrides = Overrides(options.overrides, clock.time)
-        self.has_overrides: bool = bool(overrides)
-        self.announcer: Announcer = Announcer(crawler)
-        self.drops: Drops = Drops(crawler, self.announcer)
         self.override_log: OverrideLog = OverrideLog(crawler, overrides)
+        announcer = Announcer(crawler)
+        self._drops = drops = Drops(crawler, announcer)
         self._shared = get_shared(options)
-        self.cache: Cache = Cache(self._make_lookups(), self._shared.entries, self._send_parsed)
-        decider = Decider(crawler, self.cache, overrides)
-        self.decider: Decider = decider
-        self._leases = leases = HostLeases(self._shared.store, clock)
-        self.admission: Admission = Admission(crawler, self.cache, decider, options, clock, leases)
-        self.dry_run: DryRun | None = None
-        if options.dry_run:
-            self.dry_run = DryRun(crawler, self.drops, self.admission, clock)
-        self.gate: Gate = Gate(
-            crawler,
-            self.admission,
-            self.drops,
-            clock,
-            process_request,
-            dry_run=self.dry_run,
-            stores_requests=self.scheduler_stores_requests,
-        )
-        self._wire = Wire(crawler, self.admission, self.gate, clock)
-        robots = Robots(self.cache, decider, self.admission.holds, leases.pause_until)
-        subresources = Subresources(crawler, decider, self.cache, options)
-        # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
-        for part in (self, self.drops, self.admission, robots, subresources, self.gate, self._wire):
-            add_part(crawler, part)
-        self._watch = ClosingWatch(crawler, self._close)
-        crawler.signals.connect(self._spider_opened, signals.spider_opened)
-        crawler.signals.connect(self._spider_closed, signals.spider_closed)
-
-    def _make_lookups(self) -> Lookups[LookupResult]:
-        crawler, options, clock = self._crawler, self._options, self.clock
-        most = options.concurrent_fetches or concurrent_requests(crawler.settings)
-        return Lookups(
+        lookups: Lookups[LookupResult] = Lookups(
             policy=options.policy,
             store=self._shared.store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
-            send_record=self.announcer.send_record,
+            send_record=announcer.send_record,
             clock=clock,
             jitter=random.random,
-            permits=most,
+            permits=options.concurrent_fetches or concurrent_requests(crawler.settings),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
             count=partial(stats.count, crawler),
             crawler=crawler,
         )
-
-    def _spider_opened(self) -> None:
-        """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
-        self._shared.add_user(self.cache.lookups)
-        self._watch.start()
-        if not self.admission.queues:
-            self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
-        self._wire.install(self._crawler)  # the downloader exists now
-        log_start(
-            self._crawler,
-            self._options,
-            self.decider,
-            can_defer=not self.admission.deferral.cannot_defer,
-            has_wire=self._wire.is_installed,
+        self.cache: Cache = Cache(lookups, self._shared.entries, self._send_parsed)
+        self.decider: Decider = Decider(crawler, self.cache, overrides)
+        self._leases = leases = HostLeases(self._shared.store, clock)
+        self.admission: Admission = Admission(
+            crawler, self.cache, self.decider, options, clock, leases
         )
-        self.override_log.log_expired()
-        remove_connection_limits(self._crawler)
-
-    def _close(self) -> None:
-        """End all waits and lookups. Called when the engine begins to close, and at the end."""
-        deferred = self.admission.close()
-        self.gate.close()
-        if deferred and not self.scheduler_stores_requests:
-            self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
-        self.cache.close()
-
-    async def _spider_closed(self) -> None:
-        """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
-        self._watch.stop()
-        self._close()
-        for part in (Subresources, Gate, Wire):  # a browser may still ask each crawl
-            remove_part(self._crawler, part)
-        self.drops.log_summary()
-        if self.dry_run is not None:
-            self.dry_run.log_summary()
-        log_further_lines(self._crawler)
-        try:
-            await within(_CLOSING_TIME, self._finish())
-        except TimeoutError:
-            self._logger.warning("Some records of robots.txt may not have been stored")
-        finally:
-            await self._shared.remove_user(self.cache.lookups)
-
-    async def _finish(self) -> None:
-        await self.cache.finish()
-        await self._leases.background.finish()
+        self._dry_run = DryRun(crawler, drops, self.admission, clock) if options.dry_run else None
+        self.asks_always: bool = options.dry_run or bool(overrides)
+        """Whether the gate is asked about each request."""
+        self.gate: Gate = Gate(
+            crawler,
+            self.admission,
+            drops,
+            clock,
+            process_request,
+            dry_run=self._dry_run,
+            stores_requests=self._stores_requests,
+        )
+        self._wire = Wire(crawler, self.admission, self.gate, clock)
+        robots = Robots(self.cache, self.decider, self.admission.holds, leases.pause_until)
+        subresources = Subresources(crawler, self.decider, self.cache, options)
+        # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
+        for part in (self, drops, self.admission, robots, subresources, self.gate, self._wire):
+            add_part(crawler, part)
+        self._watch = ClosingWatch(crawler, self._close)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
@@ -175,6 +124,52 @@ class CrawlParts:
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
             )
+
+    def _spider_opened(self) -> None:
+        """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
+        self._shared.add_user(self.cache.lookups)
+        self._watch.start()
+        if not self.admission.queues:
+            self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
+        self._wire.install(self._crawler)  # the downloader exists now
+        log_start(
+            self._crawler,
+            self._options,
+            self.decider,
+            lacks_queue=self.admission.deferral.lacks_queue,
+            has_wire=self._wire.is_installed,
+        )
+        self.override_log.log_expired()
+        remove_connection_limits(self._crawler)
+
+    def _close(self) -> None:
+        """End all waits and lookups. Called when the engine begins to close, and at the end."""
+        deferred = self.admission.close()
+        self.gate.close()
+        if deferred and not self._stores_requests:
+            self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
+        self.cache.close()
+
+    async def _spider_closed(self) -> None:
+        """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
+        self._watch.stop()
+        self._close()
+        for part in (Subresources, Gate, Wire):  # a browser may still ask each crawl
+            remove_part(self._crawler, part)
+        self._drops.log_summary()
+        if self._dry_run is not None:
+            self._dry_run.log_summary()
+        log_further_lines(self._crawler)
+        try:
+            await within(_CLOSING_TIME, self._finish())
+        except TimeoutError:
+            self._logger.warning("Some records of robots.txt may not have been stored")
+        finally:
+            await self._shared.remove_user(self.cache.lookups)
+
+    async def _finish(self) -> None:
+        await self.cache.finish()
+        await self._leases.background.finish()
 
 
 def _scheduler_stores_requests(crawler: Crawler) -> bool:

@@ -11,11 +11,9 @@ from scrapy.crawler import Crawler
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.ticket import Source
-from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.usage import describe_decision, store_judgement
+from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.drops import Causes, Drops
-from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, describe_duration, printable_request
@@ -27,7 +25,6 @@ class DryRun:
     def __init__(self, crawler: Crawler, drops: Drops, admission: Admission, clock: Clock) -> None:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._announcer = drops.announcer
         self._drops = drops
         self._admission = admission
         self._monotonic = clock.monotonic
@@ -37,43 +34,32 @@ class DryRun:
         """Number of allowed requests, and the delay in seconds, by host with a delay."""
 
     def report(self, request: Request, decision: Decision, source: Source) -> None:
-        """Log and count if ``request`` would be dropped or would wait without the dry run.
-
-        An error is logged, and not raised, so that the request is sent.
-        """
-        try:
-            self._report(request, decision, source)
-        except Exception:
-            self._logger.exception(
-                "Error in a dry run, the request is sent: %s", printable_request(request)
-            )
-            stats.count(self._crawler, stats.ERROR_COUNT)
-
-    def _report(self, request: Request, decision: Decision, source: Source) -> None:
-        """Write the verdict to the meta, send the signals, and log and count as ``report`` says."""
-        origin, verdict = decision.origin, decision.verdict
+        """Log and count if ``request`` would be dropped or would wait."""
+        origin, verdict, judgement = decision.origin, decision.verdict, decision.judgement
         if verdict is None:
             return
-        decision.mark_entry_used()
-        self._announcer.send_verdict(request, verdict, origin, decision)
-        if decision.judgement is not None:
-            store_judgement(request, decision.judgement)
-        would_wait = self._would_wait(verdict, decision.entry, source)
-        verdict = verdict.with_origin(origin)
-        if would_wait:
+        if verdict.allowed:
+            self._count_delay(decision)
+        elif self._would_wait(decision, source):
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
-            is_new = self._deferred.add_verdict(verdict, decision.judgement)
-            self._logger.log(
-                logging.INFO if is_new else logging.DEBUG,
-                "Dry run, would defer %s: %s",
-                printable_request(request),
-                describe_decision(verdict, decision.judgement),
+            verdict = verdict.with_origin(origin)
+            level = (
+                logging.INFO if self._deferred.add_verdict(verdict, judgement) else logging.DEBUG
             )
-        elif verdict.allowed:
-            self._count_delay(decision)
+            why = describe_decision(verdict, judgement)
+            self._logger.log(level, "Dry run, would defer %s: %s", printable_request(request), why)
         else:
-            self._drops.report(request, verdict, judgement=decision.judgement)
+            self._drops.report(request, verdict.with_origin(origin), judgement=judgement)
+
+    def _would_wait(self, decision: Decision, source: Source) -> bool:
+        """Return whether it would be deferred, until REP_DEFER_TIMEOUT after the outage began."""
+        outage = None if decision.verdict is None else decision.verdict.outage
+        return (
+            outage is not None
+            and self._admission.deferral.would_defer(source, decision.entry)
+            and time() - outage.since < self._admission.defer_timeout
+        )
 
     def _count_delay(self, decision: Decision) -> None:
         """Count an allowed request of a host with a delay; a new delay is reported."""
@@ -90,22 +76,16 @@ class DryRun:
         least = max((took, *((requests - 1) * delay for requests, delay in hosts)))
         stats.count(self._crawler, stats.DRY_RUN_HOSTS_WITH_DELAY, len(hosts))
         stats.count(self._crawler, stats.DRY_RUN_SECONDS, round(least))
+        delays = "no site has a delay"
+        if hosts:
+            delays = (
+                f"with the delays of {counted(len(hosts), 'site')} this crawl takes at least "
+                f"{describe_duration(least)} ({describe_duration(took)} without)"
+            )
         self._logger.info(
             "Dry run: %d would have been dropped, %d deferred; %s%s",
             self._drops.causes.total,
             self._deferred.total,
-            f"with the delays of {counted(len(hosts), 'site')} this crawl takes at least "
-            f"{describe_duration(least)} ({describe_duration(took)} without)"
-            if hosts
-            else "no site has a delay",
+            delays,
             self._drops.causes.table(),
-        )
-
-    def _would_wait(self, verdict: Verdict, entry: Entry | None, source: Source) -> bool:
-        """Return whether it would be deferred, until REP_DEFER_TIMEOUT after the outage began."""
-        outage = None if verdict.allowed else verdict.outage
-        return (
-            outage is not None
-            and self._admission.deferral.would_defer(source, entry)
-            and time() - outage.since < self._admission.defer_timeout
         )

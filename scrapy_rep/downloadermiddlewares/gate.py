@@ -65,13 +65,10 @@ _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
 _MOST_WAITING: Final = 1_000
-"""Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS: so a site in a
-pause holds up no other, and a site with many requests does not fill the memory."""
+"""Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
 _WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""
-_DEFERRED_FROM: Final = (Source.QUEUE, Source.WIRE)
-"""From where a request goes back to the queue if it is to wait for the next try."""
 
 
 class Gate:
@@ -140,15 +137,21 @@ class Gate:
         if origin is None or not self._may_be_held(decision, source):
             return self._finish(request, decision, ticket, source)
         if not self._turns.take(origin):
-            await self._wait_for_turn(origin, source)
+            if self._closing:
+                raise CrawlClosingError
+            with self._uncounted(source):
+                await self._turns.wait(origin)
         try:
-            decision = await self._decide_anew(request, decision, source)
-            while self._may_be_held(decision, source):
+            while True:
+                # In a wait, robots.txt may have expired.
+                decision = self.decider.known_decision(request) or decision
+                decision = await self._decide(request, decision, source)
+                if not self._may_be_held(decision, source):
+                    break
                 hold = self._admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
                     break
                 await self.wait(origin, hold, source)
-                decision = await self._decide_anew(request, decision, source)
             return self._finish(request, decision, ticket, source)
         finally:
             self._turns.leave(origin)
@@ -171,11 +174,6 @@ class Gate:
             await self.wait(origin, self._admission.deferral.until_next_try(entry), source)
             decision = decision._replace(verdict=None)
 
-    async def _decide_anew(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Return the newest decision after a wait: robots.txt may have expired meanwhile."""
-        decision = self.decider.known_decision(request) or decision
-        return await self._decide(request, decision, source)
-
     def _may_be_held(self, decision: Decision, source: Source) -> bool:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
         verdict, entry, origin = decision.verdict, decision.entry, decision.origin
@@ -193,15 +191,15 @@ class Gate:
         """Let ``request`` pass, return its copy for the queue, or raise what drops it."""
         verdict, origin = decision.verdict, decision.origin
         if self._dry_run is not None:
-            # The decision on a URL without origin is valid for all product tokens: None.
-            store_grant(request, request.url, decision.tokens if origin else None)
+            self.let_pass(request, decision, ticket)
             self._dry_run.report(request, decision, source)
             return None
         if verdict is None or not verdict.allowed:
-            asker = source
-            if source is Source.WIRE:  # what was given back before would come again at once
-                asker = Source.QUEUE if ticket.filtered is None else Source.DIRECT
-            if source in _DEFERRED_FROM and self._is_deferred(decision, asker):
+            # What was given back by the wire before would come to it again at once.
+            may_go_back = source is Source.QUEUE or (
+                source is Source.WIRE and ticket.filtered is None
+            )
+            if may_go_back and self._is_deferred(decision, Source.QUEUE):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
         if origin is not None and self._admission.hosts.is_dropping(origin.host):
@@ -210,12 +208,12 @@ class Gate:
         self.let_pass(request, decision, ticket, self._admission.delay(decision))
         return None
 
-    def _is_deferred(self, decision: Decision, asker: Source) -> bool:
+    def _is_deferred(self, decision: Decision, source: Source) -> bool:
         """Return whether a request is to wait for the next try of an unreachable robots.txt."""
         verdict = decision.verdict
-        if verdict is None or verdict.reason is not Reason.UNREACHABLE:
+        if self._dry_run is not None or verdict is None or verdict.reason is not Reason.UNREACHABLE:
             return False
-        return self._admission.deferral.is_deferred(asker, decision.entry)
+        return self._admission.deferral.would_defer(source, decision.entry)
 
     async def again(self, request: Request) -> Request | None:
         """Ask about ``request`` a second time, as it will be sent: with the user's subclass.
@@ -234,7 +232,7 @@ class Gate:
         self, request: Request, decision: Decision, ticket: Ticket, delay: float = 0.0
     ) -> None:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
-        origin, _, tokens, verdict, entry, _, judgement = decision
+        origin, _, tokens, verdict, entry, override, judgement = decision
         end, source, filtered = math.inf, ticket.source, ticket.filtered
         if entry is not None:
             end = entry.end
@@ -242,8 +240,15 @@ class Gate:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
                 entry.mark_used()
-        # A plain tuple, in less time.
-        request.meta[TICKET_KEY] = request.url, tokens, end, delay, source, filtered
+        is_for_all = origin is None or (override is not None and override.policy != "file")
+        request.meta[TICKET_KEY] = (  # a plain tuple, in less time
+            request.url,
+            None if is_for_all else tokens,
+            math.inf if self._dry_run else end,
+            delay,
+            source,
+            filtered,
+        )
         if verdict is not None:
             self._announcer.send_verdict(request, verdict, origin, decision)
         if judgement is not None:
@@ -272,13 +277,14 @@ class Gate:
         self, request: Request, decision: Decision, source: Source
     ) -> RobotsTxtDisallowed:
         verdict: Any = decision.verdict
+        origin = decision.origin
         decision.mark_entry_used()
-        if decision.origin is not None:
-            self._announcer.send_verdict(request, verdict, decision.origin, decision)
+        if origin is not None:
+            self._announcer.send_verdict(request, verdict, origin, decision)
         if verdict.reason is Reason.UNREACHABLE and source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        error = self.drop(request, verdict.with_origin(decision.origin), decision.judgement)
-        error.__cause__ = dns_error_of(verdict, decision.origin)
+        error = self.drop(request, verdict.with_origin(origin), decision.judgement)
+        error.__cause__ = dns_error_of(verdict, origin)
         return error
 
     def drop_after_error(self, request: Request, error: Exception) -> None:
@@ -340,19 +346,11 @@ class Gate:
         for waiter in self._waiters.get(origin, ()):
             waiter.set_result(None)
 
-    async def _wait_for_turn(self, origin: Origin, source: Source) -> None:
-        """Return when it is this request of ``origin`` that asks. Raises CrawlClosingError."""
-        if self._closing:
-            raise CrawlClosingError
-        with self._uncounted(source):
-            await self._turns.wait(origin)
-
     @contextmanager
     def _uncounted(self, source: Source) -> Iterator[None]:
         """Let another request be in progress in the ``with`` block.
 
-        Not so for a scheduler that would send all its requests here: for it, as many as
-        _MOST_WAITING wait and don't count; further ones count, as with Scrapy's built-in.
+        Another scheduler would send all its requests here: above _MOST_WAITING of them, they count.
         """
         is_scheduled = source is Source.SCHEDULER
         if is_scheduled and self.waiting >= _MOST_WAITING:

@@ -9,23 +9,29 @@ Both decide on the URL of a response that is not that of its request.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from scrapy import Request, signals
+from scrapy import Request
+from scrapy import signals as scrapys_signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
+from scrapy_rep import signals, stats
 from scrapy_rep.admission.ticket import TICKET_KEY, store_grant, ticket_of
+from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.response_url import check_response_url
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
+from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.errors import InterferenceError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, Received, Transfer, answer_of
+from scrapy_rep.utils.download_slots import SLOT_KEY
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,22 +48,55 @@ _CONDITIONAL: Final = (
 )
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
-_FOLLOWED: Final = "its download handler followed a redirect"
-_CHANGED: Final = "another middleware has changed its URL"
 
 
 class OutermostMiddleware:
     """Base class of the downloader middlewares closest to the downloader and to the engine."""
 
+    _why: ClassVar[str]
+    """Why the URL of a response may not be that of its request."""
+
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the middleware. Raises NotConfigured if ROBOTSTXT_OBEY is false."""
         return cls(crawler)
+
+    async def _check_url(
+        self, gate: Gate, request: Request, response: Response
+    ) -> Request | Response:
+        """Ask the gate about the URL of ``response``, and note the usage preferences of that URL.
+
+        If the crawl closes before the answer, return a copy of ``request`` for the next crawl.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            return response
+        # The URL of the response may have another download slot.
+        meta = {key: value for key, value in request.meta.items() if key != SLOT_KEY}
+        try:
+            hop = Request(response.url, headers=request.headers, meta=meta)
+        except ValueError:  # a URL that nothing can be fetched from
+            return response
+        was, now = gate.decider.known_decision(request), gate.decider.known_decision(hop)
+        # Often only the spelling differs: browsers add a slash after the host.
+        if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
+            return response
+        try:
+            if await gate.again(hop) is not None:
+                return request.replace(dont_filter=True)
+        except RobotsTxtDisallowed as error:
+            request.meta[signals.META_KEY] = signals.as_meta(error.verdict)
+            stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
+            told = printable_request(request), self._why, printable_request(hop)
+            self._logger.debug("Dropped the response to %s: %s to %s", *told)
+            raise RobotsTxtDisallowed(error.verdict, redirected_to=response.url) from error
+        replace_judgement(hop, request)
+        return response
 
 
 class RobotsTxtFetchMiddleware(OutermostMiddleware):
@@ -71,10 +110,12 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
     retries, renders, caches or changes them.
     """
 
+    _why = "its download handler followed a redirect"
+
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._refusals = Refusals(crawler)
-        crawler.signals.connect(self._refusals.log_summary, signals.spider_closed)
+        crawler.signals.connect(self._refusals.log_summary, scrapys_signals.spider_closed)
         # RobotsTxtMiddleware was created before, as its order is lower; None if it is not in use.
         self._wire = get_part(crawler, Wire)
 
@@ -82,7 +123,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
 
         Raises InterferenceError if another request has its meta. If the downloader has no place for
-        the wire, other requests are checked here, with the same results.
+        the wire, other requests are checked here.
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is None:
@@ -98,9 +139,8 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
     ) -> Response | Awaitable[Request | Response]:
         """Raise the response to a request for robots.txt as ``Received``, which the fetcher gets.
 
-        Count any other response if it refuses the request, and check it if its URL is not that of
-        the request: raise RobotsTxtDisallowed if the URL is disallowed; if the crawl closes before
-        that is known, the result may be a copy of ``request`` for the scheduler.
+        Raises RobotsTxtDisallowed if any other response has another URL, which is disallowed. If
+        the crawl closes before that is known, the result may be a copy of ``request``.
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is not None:
@@ -115,7 +155,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
             self._refusals.report(request, response, decider)
         if response.url == request.url or wire is None:
             return response
-        return self._check_redirect(wire.gate, request, response)
+        return self._check_and_grant(wire.gate, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
@@ -146,11 +186,10 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         domain: str | None = named or self._crawler.settings.get("HTTPAUTH_DOMAIN")
         return domain
 
-    async def _check_redirect(
+    async def _check_and_grant(
         self, gate: Gate, request: Request, response: Response
     ) -> Request | Response:
-        """Do as ``check_response_url``, and grant the URL."""
-        checked = await check_response_url(self._crawler, gate, request, response, _FOLLOWED)
+        checked = await self._check_url(gate, request, response)
         if checked is response:
             store_grant(request, response.url, None)
         return checked
@@ -163,36 +202,35 @@ class RobotsTxtResponseMiddleware(OutermostMiddleware):
     service may do this, for example, if the service has followed a redirect.
     """
 
+    _why = "another middleware has changed its URL"
+
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Awaitable[Request | Response]:
         """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
 
         Raises RobotsTxtDisallowed if the URL is disallowed. If the crawl closes before that is
-        known, the result may be a copy of ``request`` for the scheduler.
+        known, the result may be a copy of ``request``.
         """
         ticket = ticket_of(request)
         request.meta.pop(TICKET_KEY, None)
         url = request.url if ticket is None else ticket.url
         if response.url == url or (gate := get_part(self._crawler, Gate)) is None:
             return response
-        return check_response_url(self._crawler, gate, request, response, _CHANGED)
+        return self._check_url(gate, request, response)
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
     """Remove what must not be sent with a request for robots.txt; mark it as sent.
 
     That is all meta of others but proxy and bind address, and of the headers those that ask for a
-    part, and cookies but those of the fetch. Only gzip is accepted. Authorization stays if the
-    request goes to the origin of the file, or to ``domain``, for which the crawl has credentials;
-    if not, ``transfer`` notes its removal.
+    part, and cookies but those of the fetch. Authorization stays if the request goes to the origin
+    of the file, or to ``domain``, for which the crawl has credentials.
     """
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
     meta.clear()
-    meta.update(transfer.meta)
-    meta.update(route)
-    meta[TRANSFER_KEY] = transfer
+    meta.update({**transfer.meta, **route, TRANSFER_KEY: transfer})
     transfer.mark_as_sent(request)
     for name in _CONDITIONAL:
         request.headers.pop(name, None)

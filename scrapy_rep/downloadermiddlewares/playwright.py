@@ -59,11 +59,9 @@ class Subresources:
         self._dry_run = options.dry_run
 
     def must_abort(self, url: str) -> bool:
-        """Return whether ``url`` must not be fetched for a page, without waiting.
+        """Return whether ``url`` must not be fetched for a page, as ``abort_disallowed`` does.
 
-        If the robots.txt of its origin is not known, the result is true, and a lookup begins for
-        later requests. Both this and what is disallowed is logged and counted. After an error the
-        result is true. In a dry run it is false.
+        If the robots.txt of its origin is not known, a lookup begins for later requests.
         """
         if not url.startswith(SCHEMES):
             return False  # no request is sent for the URL (data:, blob:)
@@ -74,18 +72,13 @@ class Subresources:
                 return False
             if decision.verdict is None:
                 self._look_up(request, origin_of(url))
-                stat = stats.SUBRESOURCE_UNKNOWN
-                why = "robots.txt is not known yet"
+                stat, why = stats.SUBRESOURCE_UNKNOWN, "robots.txt is not known yet"
             else:
-                stat = stats.SUBRESOURCE_FORBIDDEN
                 why = describe(decision.verdict.with_origin(decision.origin))
+                stat = stats.SUBRESOURCE_FORBIDDEN
             stats.count(self._crawler, stat)
-            self._logger.debug(
-                "%s by a browser: %s: %s",
-                "Fetched" if self._dry_run else "Not fetched",
-                printable_request(request),
-                why,
-            )
+            what = "Fetched" if self._dry_run else "Not fetched"
+            self._logger.debug("%s by a browser: %s: %s", what, printable_request(request), why)
         except Exception:
             self._logger.exception(
                 "Error while obeying robots.txt, the browser is not to fetch %a",

@@ -53,7 +53,7 @@ class RobotsTxtMiddleware:
         self.admission: Admission = parts.admission
         self._gate = parts.gate
         # Read for each request.
-        self._asks_always = parts.dry_run is not None or parts.has_overrides
+        self._asks_always = parts.asks_always
         self._keeps_delays = parts.admission.hosts.keeps_delays
         self._paused_hosts = parts.admission.paused_hosts
 
@@ -84,7 +84,8 @@ class RobotsTxtMiddleware:
             decision = self.decider.known_decision(request)
             if decision is None:
                 self._warn_of_scheme(request)
-                return self._let_pass_undecided(request)
+                request.meta.pop(META_KEY, None)  # a callback may have copied it
+                return _PASSED
             verdict, entry = decision.verdict, decision.entry
             if (
                 verdict is None
@@ -101,11 +102,6 @@ class RobotsTxtMiddleware:
             raise
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._gate.drop_after_error(request, error)
-        return _PASSED
-
-    @staticmethod
-    def _let_pass_undecided(request: Request) -> Awaitable[None]:
-        request.meta.pop(META_KEY, None)  # a callback may have copied it from another request
         return _PASSED
 
     def _warn_of_scheme(self, request: Request) -> None:

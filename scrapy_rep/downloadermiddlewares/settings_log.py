@@ -42,17 +42,20 @@ def describe_why_not_obeyed(settings: BaseSettings) -> str:
 
 
 def log_start(
-    crawler: Crawler, options: Options, decider: Decider, *, can_defer: bool, has_wire: bool
+    crawler: Crawler, options: Options, decider: Decider, *, lacks_queue: bool, has_wire: bool
 ) -> None:
     """Log how robots.txt is obeyed, in one line; warn of settings that look like mistakes."""
     tokens = decider.tokens.default()
+    store, path = display_name(options.store), path_of(options.store)
+    if path is not None and not inside_project() and str(path) not in options.store:
+        store += " (outside of a project, in the current directory)"
     changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
     logger = LimitedLogger(__name__, crawler)
     logger.info(
         "%s robots.txt as %s, records in %s%s",
         "Reading" if options.dry_run else "Obeying",
         ", ".join(map(ascii, tokens)) or "'*' (no product token)",
-        _describe_store(options.store),
+        store,
         "".join(f", {name}={value!r}" for name, value in changed.items()),
     )
     for warning in _warnings(crawler, options, decider, tokens):
@@ -62,7 +65,7 @@ def log_start(
             "The product token is 'Scrapy', the name in Scrapy's default User-Agent. To name "
             "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'"
         )
-    if not can_defer:
+    if lacks_queue:
         logger.info(
             "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
             "scheduler does not defer them: set SCHEDULER_PRIORITY_QUEUE to "
@@ -73,13 +76,6 @@ def log_start(
             "The downloader has no download_request_async: delays are kept where requests leave "
             "the last downloader middleware, not where they are sent"
         )
-
-
-def _describe_store(uri: str) -> str:
-    """Return its name, and a hint if it is a file in the directory where the crawl is run."""
-    name, path = display_name(uri), path_of(uri)
-    is_here = path is not None and not inside_project() and str(path) not in uri
-    return f"{name} (outside of a project, in the current directory)" if is_here else name
 
 
 def _warnings(
@@ -165,8 +161,8 @@ class OverrideLog:
     def report(self, override: Override | None, *, returned: bool) -> None:
         """Count that ``override`` applies to a request; log its first use.
 
-        ``returned`` is true if the request was given back to the scheduler before: an override with
-        product tokens has been counted then. Overrides that have expired are logged first.
+        If the request was ``returned`` to the scheduler before, an override with product tokens has
+        been counted.
         """
         self.log_expired()
         if override is None or (returned and override.tokens):

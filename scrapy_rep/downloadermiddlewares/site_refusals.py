@@ -41,7 +41,7 @@ class Refusals:
 
         It does if it has status 402, 403 or 429, or a header of a bot protection, ``request`` was
         allowed, and no proxy has answered in place of the site. The first refusal of each site is
-        logged. By ``decider``, if given, the line tells whether robots.txt allows the request.
+        logged; with a ``decider``, also whether robots.txt allows the request.
         """
         try:
             origin = origin_of_request(request)
@@ -60,20 +60,15 @@ class Refusals:
             decision = None if decider is None else decider.known_decision(request)
             entry = None if decision is None else decision.entry
             # Where robots.txt was refused, too, nobody knows what it allows.
-            is_known = entry is not None and entry.is_known
-            line = _ALLOWED_BUT_REFUSED if is_known else _ONLY_REFUSED
+            line = _ALLOWED_BUT_REFUSED if entry and entry.is_known else _ONLY_REFUSED
             self._logger.info(line, printable_request(request), cause)
         self._announcer.send(robotstxt_refused, request=request, origin=origin, cause=cause)
 
     def log_summary(self) -> None:
         """Log how many requests were refused, and by which sites most; nothing if none was."""
-        if self._sites.total:
-            self._logger.info(
-                "Requests refused by %s: %d%s",
-                counted(len(self._sites), "site"),
-                self._sites.total,
-                self._sites.table(),
-            )
+        if total := self._sites.total:
+            sites = counted(len(self._sites), "site")
+            self._logger.info("Requests refused by %s: %d%s", sites, total, self._sites.table())
 
 
 def _cause_of(response: Response) -> str | None:
@@ -82,6 +77,5 @@ def _cause_of(response: Response) -> str | None:
     if response.status not in _REFUSING and mitigation is None:
         return None
     shown = f"{_PRICE}: {price.decode('latin-1')}" if price else None
-    return short(
-        printable(", ".join(filter(None, (f"status {response.status}", mitigation, shown))))
-    )
+    causes = f"status {response.status}", mitigation, shown
+    return short(printable(", ".join(filter(None, causes))))

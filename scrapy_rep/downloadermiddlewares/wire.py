@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -27,10 +28,10 @@ from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.places import Places
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
+from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
 _LONGEST: Final = 2.0
@@ -94,8 +95,7 @@ class Wire:
     async def enter(self, request: Request) -> None:
         """Return when ``request`` may be sent; it must be sent then, and ``leave`` called after it.
 
-        Called if ``download`` could not be installed. Raises GivenBackError if the request goes
-        back to the scheduler, and RobotsTxtDisallowed if it is dropped. The ticket is removed.
+        Raises GivenBackError if it goes back to the scheduler, or what drops it.
         """
         await self._wait_until_admitted(request, "", self._read_pauses())
         self._places.leave("")  # such a downloader keeps limits of its own
@@ -109,7 +109,7 @@ class Wire:
         if it is ``unsent``: it came from a cache, or was dropped.
         """
         if request.meta.pop(TICKET_KEY, None) is not None and unsent:
-            self._admission.undo_leave(request)
+            self._admission.hosts.undo_reserve(host_of(request))
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
             self._admission.ended(request, sent_at, response)
@@ -153,66 +153,59 @@ class Wire:
             if not self._places.take(slot):
                 await self._places.wait(slot)
                 latest += self._monotonic() - began  # a place is another matter
-            origin, hold, fits = None, None, False
+            hold, fits = None, False
             try:
                 if ticket is not None:
-                    origin = self._admission.origin_to_ask(request, ticket)
-                if ticket is not None and origin is not None:
-                    hold = await self._admission.admit_to_wire(request, origin, ticket.delay)
+                    hold = await self._admission.admit_to_wire(request, ticket)
                 # The place, or the store, may have come late.
-                fits = hold is None and (
-                    decided_here or ticket is None or self._time() < ticket.end
-                )
+                is_in_time = decided_here or ticket is None or self._time() < ticket.end
+                fits = hold is None and is_in_time
             finally:
                 if not fits:
                     self._places.leave(slot)
             if fits:
                 return
-            if hold is not None and origin is not None:
-                await self._wait(request, origin, hold, latest)
+            if hold is not None:
+                await self._wait(request, hold, latest)
 
-    async def _wait(self, request: Request, origin: Origin, hold: Hold, latest: float) -> None:
-        """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
-        if hold.until > latest:
-            raise GivenBackError(self.gate.give_back(request))
-        try:
-            await self.gate.wait(origin, hold, Source.WIRE)
-        except CrawlClosingError:
-            raise GivenBackError(self.gate.give_back(request)) from None
+    def _is_valid(self, request: Request, ticket: Ticket | None) -> bool:
+        if ticket is None or ticket.url != request.url or ticket.end <= self._time():
+            return False
+        return ticket.tokens is None or ticket.tokens == self._tokens_of(request)
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
         """Let the gate give a new ticket, else raise GivenBackError: also if it takes long.
 
         Only once, and only a request that was decided on: a subclass may exempt others, slowly.
         """
+        may_take_long = ticket is None or ticket.filtered is not None
+        end = math.inf if may_take_long else latest
         # Without a User-Agent no product tokens are sent, but those of ROBOTSTXT_USER_AGENT count.
         has_agent = b"User-Agent" in request.headers
         if not has_agent:
             request.headers[b"User-Agent"] = b""
-        may_be_late = ticket is None or ticket.filtered is not None
-        seconds = math.inf if may_be_late else max(0.0, latest - self._monotonic())
+        returned = None
         try:
-            returned = await self._ask_within(seconds, request)
+            if may_take_long:
+                returned = await self.gate.again(request)
+            else:
+                seconds = max(0.0, latest - self._monotonic())
+                returned = await within(seconds, self.gate.again(request))
+        except TimeoutError:  # a lookup takes longer, or the next try is later
+            end = -math.inf
         finally:
             if not has_agent:
                 del request.headers[b"User-Agent"]
+        # A subclass may have caught the end of the time, and has decided nothing.
+        if returned is None and ticket_of(request) is None and self._monotonic() >= end:
+            returned = self.gate.give_back(request)
         if returned is not None:
             raise GivenBackError(returned)
 
-    async def _ask_within(self, seconds: float, request: Request) -> Request | None:
-        """Return the answer of the gate; a copy of ``request`` for the queue if it is late."""
-        if seconds == math.inf:
-            return await self.gate.again(request)
-        latest = self._monotonic() + seconds
-        try:
-            returned = await within(seconds, self.gate.again(request))
-        except TimeoutError:  # a lookup takes longer, or the next try is later
-            return self.gate.give_back(request)
-        if returned is None and ticket_of(request) is None and self._monotonic() >= latest:
-            return self.gate.give_back(request)  # a subclass has caught the end of the time
-        return returned
-
-    def _is_valid(self, request: Request, ticket: Ticket | None) -> bool:
-        if ticket is None or ticket.url != request.url or ticket.end <= self._time():
-            return False
-        return ticket.tokens is None or self.gate.decider.is_decision_valid(request, ticket.tokens)
+    async def _wait(self, request: Request, hold: Hold, latest: float) -> None:
+        """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
+        if hold.until <= latest:
+            with suppress(CrawlClosingError):
+                await self.gate.wait(origin_of_request(request), hold, Source.WIRE)
+                return
+        raise GivenBackError(self.gate.give_back(request))

@@ -5,7 +5,6 @@ import logging
 
 import pytest
 import scrapy
-from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
@@ -125,31 +124,6 @@ async def test_a_success_ends_the_doubling(web):
     assert max(seconds) <= 1.25
 
 
-@pytest.mark.parametrize("name", ["X-Squid-Error", "Proxy-Authenticate", "Zyte-Error"])
-async def test_what_a_proxy_says_of_itself_is_not_the_sites(web, name):
-    proxy = web.site(answer(404), paths={"*": [refuses(429, "2", **{name: "ERR_LIMIT 0"})]})
-    meta = {"proxy": proxy.url("")}
-    requests = [scrapy.Request(f"http://site.example{path}", meta=meta) for path in PAGES]
-    result = await crawl(*requests, settings={"RETRY_TIMES": 0})
-    assert "robotstxt/back_off" not in result.stats
-    assert len(proxy.targets) >= len(PAGES)
-
-
-@pytest.mark.parametrize("scheme", ["sqlite", "redis"])
-async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_server, scheme):
-    paths = {"*": [refuses(429, "3600")]}
-    site = web.site(answer(404), paths=paths)
-    uri = redis_server.uri if scheme == "redis" else f"sqlite:///{tmp_path / 'robots.sqlite'}"
-    settings = {"REP_STORE": uri, "REP_DEFER_TIMEOUT": 0.5, "REP_BACK_OFF_MAX": 100}
-    await crawled(site, **settings)
-    sent = len(site.targets)
-    # The second worker reads the pause before it sends anything.
-    site.change(paths={"*": [refuses(429, "1")]})
-    result = await crawl(site.url("/0"), settings={**settings, "RETRY_TIMES": 5})
-    assert len(site.targets) == sent
-    assert result.stats["robotstxt/back_off_dropped"] == 1
-
-
 async def test_what_is_dropped_takes_no_turns(web):
     paths = {"*": [refuses(429, "31536000")]}
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.2"), paths=paths)
@@ -162,21 +136,17 @@ async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     """Else the next one would leave only after this time."""
     monkeypatch.setattr(hosts, "_CHECK_INTERVAL", 3600.0)
     site = web.site(robots("User-agent: *\nDisallow: /no/"), paths={"/0": [refuses(), OK]})
-    result = await crawl(site.url("/0"), meanwhile=feed_first(site))
-    assert site.targets == ["/0", "/0"]
-    assert result.stats["robotstxt/forbidden"] == 3
-
-
-def feed_first(site):
-    """Add requests that leave before all others, when the site has refused one."""
 
     async def feed(crawler):
+        """Add requests that leave before all others, when the site has refused one."""
         await until(lambda: stat(crawler, "robotstxt/back_off"))
         for number in range(3):
             request = scrapy.Request(site.url(f"/no/{number}"), priority=1)
             crawler.engine.crawl(crawler.spider.prepare(request))
 
-    return feed
+    result = await crawl(site.url("/0"), meanwhile=feed)
+    assert site.targets == ["/0", "/0"]
+    assert result.stats["robotstxt/forbidden"] == 3
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
@@ -195,42 +165,3 @@ async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
 
     await crawl(site.url("/0"), meanwhile=feed, settings=queue)
     assert not fetched
-
-
-@pytest.mark.parametrize("as_written", ["HTTP{}", " http{}"])
-async def test_however_the_scheme_is_written_a_pause_holds(web, as_written):
-    """``verbatim_url`` keeps what the user wrote."""
-    site = web.site(answer(404), paths={"/0": [refuses(429, "1"), OK]})
-
-    def as_is(path):
-        url = as_written.format(site.url(path).removeprefix("http"))
-        return scrapy.Request(url, meta={"verbatim_url": True})
-
-    async def feed(crawler):
-        await until(lambda: stat(crawler, "robotstxt/back_off"))
-        for path in PAGES[1:]:
-            crawler.engine.crawl(crawler.spider.prepare(as_is(path)))
-
-    result = await crawl(as_is("/0"), meanwhile=feed)
-    first, *others = [entry["at"] for entry in site.journal if entry["target"] != "/robots.txt"]
-    assert len(others) == len(PAGES)
-    assert min(others) - first >= 1
-    assert result.failures == []
-
-
-class Dropping:
-    """A middleware that drops what some other has let pass."""
-
-    def process_request(self, request):
-        if "/no/" in request.url:
-            raise IgnoreRequest
-
-
-async def test_what_others_drop_does_not_ask_for_long(web):
-    site = web.site(answer(404), paths={"/0": [refuses(), OK]})
-
-    middlewares = {Dropping: 600}
-    await crawl(
-        site.url("/0"), meanwhile=feed_first(site), settings={"DOWNLOADER_MIDDLEWARES": middlewares}
-    )
-    assert site.targets == ["/0", "/0"]

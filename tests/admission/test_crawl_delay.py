@@ -1,13 +1,11 @@
 """Crawl-delay and Request-rate, in real crawls."""
 
-import json
 import logging
 from itertools import pairwise
 from time import monotonic
 
 import pytest
 from scrapy.exceptions import CloseSpider, IgnoreRequest
-from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import HtmlResponse
 
 from scrapy_rep.utils import download_slots
@@ -152,13 +150,6 @@ async def test_what_is_taken_of_what_is_asked(web, line, settings, delay, what):
     assert result.stats.get("robotstxt/crawl_delay_capped", 0) == capped
 
 
-class QuickSite(AutoThrottle):
-    """AutoThrottle that finds every site quick, however busy the machine is."""
-
-    def _adjust_delay(self, slot, latency, response):
-        super()._adjust_delay(slot, 0.001, response)
-
-
 @pytest.mark.usefixtures("just_started")
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///robots.sqlite"])
 async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
@@ -170,24 +161,6 @@ async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
     start = monotonic()
     result = await watched(site.url("/a"), settings=settings)
     assert result.begun[0] - start < 100
-
-
-@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
-@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
-async def test_autothrottle_comes_not_below(web, tmp_path, queue, store):
-    site = web.site(asks("Crawl-delay: 0.5"))
-    settings = {
-        "REP_STORE": store.format(tmp_path),
-        "AUTOTHROTTLE_ENABLED": True,
-        # The slot's delay when a request is sent is more, and when its answer came less than asked.
-        "AUTOTHROTTLE_START_DELAY": 1.2,
-        "RANDOMIZE_DOWNLOAD_DELAY": False,
-        "EXTENSIONS": {"scrapy.extensions.throttle.AutoThrottle": None, QuickSite: 0},
-        **queue,
-    }
-    result = await watched(*(site.url(f"/{n}") for n in range(6)), settings=settings)
-    assert len(site.targets) == 6
-    assert min(result.gaps) > 0.48
 
 
 async def test_a_site_that_asks_for_less_gets_less(web, clock):
@@ -210,53 +183,6 @@ async def test_a_site_that_asks_for_less_gets_less(web, clock):
         "the delay is 0.5 s",
         "the delay is 0.1 s",
     ]
-
-
-async def test_a_slow_site_holds_up_no_other(web):
-    """Its requests wait in the scheduler, not in the few places of the downloader."""
-    slow = web.site(asks("Crawl-delay: 0.5"))
-    quick = web.site(robots(""), host="127.0.0.2")
-    crawlers, places = [], []
-
-    def then(response):
-        active = crawlers[0].engine.downloader.active
-        places.append(sum(slow.url("/") in request.url for request in active))
-        number = int(response.url.rpartition("/")[2])
-        if response.url == slow.url("/0"):  # its rules are known
-            return [*(slow.url(f"/{n}") for n in range(1, 5)), quick.url("/0")]
-        return (
-            [quick.url(f"/{number + 1}")] if quick.url("/") in response.url and number < 15 else []
-        )
-
-    settings = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
-    result = await crawl(slow.url("/0"), settings=settings, then=then, opened=crawlers.append)
-    assert len(result.responses) == 21
-    # Of the four places it has as many as it may have requests at a time.
-    assert max(places) <= 2
-
-
-async def test_the_report_and_the_log_tell_what_is_taken_of_what_is_asked(web, tmp_path):
-    hosts = ("127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5")
-    delays = (0.1, 90, 0.2, 5)
-    sites = [
-        web.site(asks(f"Crawl-delay: {delay}"), host=host)
-        for host, delay in zip(hosts, delays, strict=True)
-    ]
-    path = tmp_path / "report.json"
-    settings = {
-        "REP_REPORT": path,
-        "REP_CRAWL_DELAY_MAX": 0.3,
-        "DOWNLOAD_SLOTS": {hosts[2]: {"delay": 0.4}, hosts[3]: {"concurrency": 2}},
-    }
-    urls = [site.url(f"/{n}") for n in range(2) for site in sites]
-    result = await crawl(*urls, settings=settings)
-    takes = ((0.1, 0.1), (90, 0.3), (0.2, None), (5, 0.3))
-    rows = {row["origin"]: row["crawl_delay"] for row in json.loads(path.read_text())["origins"]}
-    kept = {origin: (row["asked"], row["taken"]) for origin, row in rows.items()}
-    assert kept == {site.url(""): each for site, each in zip(sites, takes, strict=True)}
-    assert len(told(result)) == 4
-    assert result.stats["robotstxt/crawl_delay"] == 4
-    assert result.stats["robotstxt/crawl_delay_capped"] == 2
 
 
 @pytest.mark.parametrize(

@@ -23,19 +23,6 @@ def workers(request, tmp_path):
     return store, [HostLeases(store, Clock()) for _ in range(2)]
 
 
-async def test_of_two_workers_one_has_the_host_until_it_gives_it_back(workers):
-    store, (first, second) = workers
-    assert await first.claim(HOST, LONG) is None
-    assert (await second.claim(HOST, LONG)).left > 0
-    first.ended(HOST, 2 * LONG, 0)
-    assert is_about(await second.claim(HOST, LONG), first._name, 2 * LONG)
-    second.ended(HOST, 0, 0)
-    assert await second.claim(HOST, LONG) is not None
-    first.ended(HOST, 0, 0)
-    assert await second.claim(HOST, LONG) is None
-    await store.close()
-
-
 async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
     store, (first, second) = workers
     assert await first.claim(HOST, LONG) is None

@@ -73,12 +73,12 @@ def test_no_timer_is_left_of_a_request_that_has_ended(worker):
 
 
 def test_a_request_that_was_not_sent_takes_no_turn(worker):
-    worker.leaves(first := page(1))
-    worker.admission.undo_leave(first)
+    worker.leaves(page(1))
+    worker.hosts.undo_reserve("a.example")
     assert [str(origin) for origin in worker.told] == []
     assert worker.leaves(page(2)) is None
     assert worker.leaves(page(3)) == (WAITS, DELAY)
-    worker.admission.undo_leave(page(2))
+    worker.hosts.undo_reserve("a.example")
     assert [str(origin) for origin in worker.told] == [SITE]
 
 
@@ -90,15 +90,6 @@ def test_who_waits_is_told_when_a_response_makes_the_wait_shorter(worker):
     worker.answered(first)
     assert [str(origin) for origin in worker.told] == [SITE]
     assert worker.leaves(page(2)) == (WAITS, 1 + DELAY)
-
-
-def test_a_request_leaves_each_delay_though_none_was_sent_yet(worker):
-    assert worker.leaves(page(1)) is None
-    assert worker.leaves(page(2)) == (WAITS, DELAY)
-    worker.time.advance(DELAY)
-    assert worker.leaves(page(2)) is None
-    # At the wire, no other was sent.
-    assert worker.sends(page(1)) is None
 
 
 def test_the_scheduler_keeps_what_a_longer_download_delay_would_keep():
@@ -257,6 +248,10 @@ def test_one_probe_is_sent_however_a_host_is_written():
     assert scene.waits_for() == math.inf
     scene.worker.answered(scene.probe)
     assert scene.waits_for() == 0
+    for as_written in ("HTTP://a.example/", " http://a.example/"):
+        scene = Probing()
+        scene.next = Request(as_written, meta={"verbatim_url": True})
+        assert scene.waits_for() == math.inf
 
 
 def test_what_leaves_may_not_become_the_probe():

@@ -163,14 +163,3 @@ async def test_work_that_comes_after_all_lets_the_rest_wait_on(web, clock):
     urls = [back.url("/"), failing.url("/")]
     result = await crawl(*urls, settings=settings, opened=lines.listen, meanwhile=meanwhile)
     assert result.fetched == urls[::-1]
-
-
-async def test_what_is_unreachable_is_not_forbidden(web):
-    site = web.site(robots("User-agent: *\nDisallow: /x"))
-    failing = web.site(answer(503))
-    urls = [site.url("/"), site.url("/x"), failing.url("/1"), failing.url("/2")]
-    result = await crawl(*urls)
-    assert len(result.failures) == 3
-    counted = {name: n for name, n in result.stats.items() if "forbidden" in name}
-    assert counted == {"robotstxt/forbidden": 1, "robotstxt/forbidden_reason_count/rule": 1}
-    assert result.stats["robotstxt/unreachable_dropped"] == 2

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.event_loop
 
 
 def defers(scene, source):
-    return scene.admission.deferral.is_deferred(source, scene.cache.known_entry(A))
+    return scene.admission.deferral.would_defer(source, scene.cache.known_entry(A))
 
 
 def test_a_request_waits_for_the_next_try():
@@ -48,8 +48,8 @@ def test_what_is_to_be_dropped_at_once_is_not_deferred(more):
     scene = Scene(**more)
     scene.knows(A, unreachable=True)
     assert scene.asks(A) == [A]
-    assert not any(defers(scene, source) for source in Source)
-    assert not scene.admission.deferral.cannot_defer
+    assert defers(scene, Source.QUEUE) is scene.options.dry_run, "it would wait"
+    assert not scene.admission.deferral.lacks_queue
 
 
 def test_without_a_queue_only_direct_requests_wait():
@@ -57,17 +57,9 @@ def test_without_a_queue_only_direct_requests_wait():
     scene.knows(A, unreachable=True, seconds=10)
     assert defers(scene, Source.QUEUE)
     scene.admission.queues.clear()
-    assert scene.admission.deferral.cannot_defer
+    assert scene.admission.deferral.lacks_queue
     assert not defers(scene, Source.QUEUE)
     assert defers(scene, Source.DIRECT)
-
-
-def test_a_dry_run_knows_what_would_wait():
-    scene = Scene(REP_DRY_RUN=True)
-    scene.knows(A, unreachable=True, seconds=31)
-    would_defer = scene.admission.deferral.would_defer
-    assert would_defer(Source.QUEUE, scene.cache.known_entry(A))
-    assert not would_defer(Source.DIRECT, scene.cache.known_entry(A))
 
 
 def test_no_other_state_is_deferred():

@@ -46,24 +46,15 @@ class Worker(Parts):
 
     def sending(self, request):
         """Ask as the wire does; return the task, which ends when the store has answered."""
-        origin = origin_of(request.url)
         self.sent_at[request] = self.time.now
-        admitted = self.admission.admit_to_wire(request, origin, self.delay(request))
-        return asyncio.ensure_future(admitted)
+        ticket = Ticket(request.url, delay=self.delay(request))
+        return asyncio.ensure_future(self.admission.admit_to_wire(request, ticket))
 
     def delay(self, request):
         return self.admission.delay(self.decider.known_decision(request))
 
     def sends(self, request):
         """Return why the wire does not send ``request`` now, or None."""
-        if (
-            self.admission.origin_to_ask(
-                request, Ticket(request.url, None, delay=self.delay(request))
-            )
-            is None
-        ):
-            self.sent_at[request] = self.time.now
-            return None
         task = self.sending(request)
         settle()
         return told(task.result())

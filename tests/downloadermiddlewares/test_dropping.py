@@ -129,17 +129,6 @@ async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkey
     assert summary.splitlines()[2:] == ["       1  others"]
 
 
-async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
-    site = web.site(robots("User-agent: *\nDisallow: /\n"))
-    requests = [Request(site.url(f"/{n}"), meta={"dont_obey_robotstxt": True}) for n in range(3)]
-    result = await crawl(*requests)
-    assert result.stats["robotstxt/exempt"] == len(site.targets) == 3
-    line = "Requests sent regardless of robots.txt (dont_obey_robotstxt): 3"
-    assert line in told(result, "Requests")
-    # Nor is one of robots.txt itself counted.
-    assert "robotstxt/exempt" not in (await crawl(site.url("/"))).stats
-
-
 async def test_one_info_line_at_the_start(web):
     site = web.site(robots(""))
     result = await crawl(
@@ -245,10 +234,14 @@ async def test_a_crawl_whose_start_requests_are_all_disallowed_says_so(web):
         assert "robotstxt/forbidden_start_count" not in result.stats
 
 
-async def test_responses_of_exempt_requests_say_so(web):
+async def test_exempt_requests_are_counted_and_their_responses_say_so(web):
     site = web.site(robots("User-agent: *\nDisallow: /"), paths={"/from": [redirect("/to")]})
     meta = {"dont_obey_robotstxt": True, "handle_httpstatus_all": False}
     result = await crawl(Request(site.url("/from"), meta=meta))
     assert result.fetched == [site.url("/to")]
     assert result.responses[0].meta["robotstxt"] == {"exempt": True}
     assert result.stats["robotstxt/exempt"] == 2
+    line = "Requests sent regardless of robots.txt (dont_obey_robotstxt): 2"
+    assert line in told(result, "Requests")
+    # Nor is one of robots.txt itself counted.
+    assert "robotstxt/exempt" not in (await crawl(site.url("/"))).stats

@@ -11,28 +11,6 @@ from tests.crawling.web import answer, robots
 from tests.test_signals import Ear
 
 
-async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
-    plain = web.site(robots("User-agent: *\nDisallow: /private\n"))
-    failing = web.site(answer(503))
-    urls = [plain.url("/private"), plain.url("/"), failing.url("/")]
-    ear = Ear("robotstxt_forbidden", "robotstxt_verdict")
-    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
-    assert sorted(result.fetched) == sorted(urls)
-    assert "robotstxt/forbidden" not in result.stats
-    assert result.stats["robotstxt/dry_run/forbidden"] == 2
-    assert result.stats["robotstxt/dry_run/forbidden_reason_count/unreachable"] == 1
-    heard = {(name, what["request"].url): what for name, what in ear.heard}
-    assert heard["robotstxt_forbidden", plain.url("/private")]["dropped"] is False
-    lines = result.messages(logging.INFO)
-    begin = f"Dry run, would drop <GET {failing.url('/')}>: robots.txt is unreachable: status 503"
-    assert any(line.startswith(begin) for line in lines)
-    assert lines[0].startswith("Reading robots.txt as 'testbot', records in memory://, ")
-    assert result.messages(logging.WARNING)[0] == (
-        "Dry run: all requests are sent. No Crawl-delay is kept, and no pause after status 429 or 503"
-    )
-    assert [line for line in lines if "obey" in line.lower()] == []
-
-
 async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
     plain = web.site(robots("User-agent: *\nDisallow: /private\nDisallow: /cgi\n"))
     slow = [
@@ -51,9 +29,16 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
         "REP_DEFER_TIMEOUT": 300,
         "REP_REPORT": tmp_path / "report.json",
     }
-    result = await crawl(*urls, settings=settings)
+    ear = Ear("robotstxt_forbidden")
+    result = await crawl(*urls, settings=settings, opened=ear.listen)
     assert sorted(result.fetched) == sorted(urls)
+    assert [what["dropped"] for _, what in ear.heard] == [False] * 6
     lines = result.messages(logging.INFO)
+    assert lines[0].startswith("Reading robots.txt as 'testbot', records in memory://, ")
+    assert [line for line in lines if "obey" in line.lower()] == []
+    assert result.messages(logging.WARNING)[0] == (
+        "Dry run: all requests are sent. No Crawl-delay is kept, and no pause after status 429 or 503"
+    )
     told = [line.partition(": ")[2] for line in lines if line.startswith("Dry run, would drop ")]
     where = plain.url("/robots.txt")
     assert told == [

@@ -243,15 +243,6 @@ async def test_scrapys_stats_count_robotstxt_as_ever(web):
     assert result.stats["downloader/exception_count"] == 2
 
 
-async def test_the_private_keys_are_gone_where_the_page_comes(web):
-    site = web.site(robots(RULES))
-    settings = {"HTTPCACHE_ENABLED": True}
-    for _ in range(2):
-        result = await crawl(site.url("/a"), settings=settings)
-        (response,) = result.responses
-        assert not [key for key in response.meta if key.startswith("_robotstxt")]
-
-
 @pytest.mark.parametrize("order", [1_000_000, 1_000_001])
 async def test_a_middleware_behind_the_last_one_stops_the_crawl_at_the_start(web, order):
     site = web.site(robots(RULES), paths={"/a": [answer(200, PAGE)]})

@@ -4,20 +4,17 @@ These are crawls with another queue than ours, where requests wait in the middle
 of components (``download_async``) that wait there for the delay of a site.
 """
 
-import asyncio
-
 import pytest
 from scrapy import Request
 
-from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.sqlite import SQLiteStore
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, close, closing_when, releasing_when, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, releasing_when, stat
 from tests.crawling.crawl import crawl as crawl_with
-from tests.crawling.web import HANGS, answer, held, robots
+from tests.crawling.web import HANGS, held, robots
 from tests.waiting import until
 
 
@@ -47,28 +44,6 @@ async def test_waiters_with_other_tokens_get_their_own_rules(web):
     assert len(site.robots_requests) == 1
 
 
-@pytest.mark.parametrize("cancelled", [1, 2, 4])
-async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
-    site, front = web.site(SLOWLY_ALLOWED), web.site(robots(""))
-    paths = ("/1", "/private", "/3", "/4")
-
-    async def cancel(crawler):
-        # The front page waited, too.
-        await until(lambda: have_waited(crawler, 1 + len(paths)) and site.robots_requests)
-        for task in crawler.spider.tasks[:cancelled]:
-            task.cancel()
-        site.release()
-
-    media = {"spidercls": Downloads, "media": [site.url(path) for path in paths]}
-    result = await crawl(front.url("/"), meanwhile=cancel, **media)
-    ends = [getattr(end, "status", type(end)) for end in result.ends]
-    expected = [200, RobotsTxtDisallowed, 200, 200]
-    assert ends == [asyncio.CancelledError] * cancelled + expected[cancelled:]
-    assert len(site.robots_requests) == 1
-    assert len(site.targets) == ends.count(200)
-    assert "/private" not in site.targets
-
-
 NO_LONGER = "robotstxt/outcome_count/unreachable"
 """Would be there if a crawl had waited for a robots.txt that hangs, as long as that may take."""
 
@@ -92,29 +67,6 @@ async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_
     assert list(last.dropped) == [site.url("/private")]
     assert {(r.request.priority, r.request.dont_filter) for r in last.responses} == {(2, False)}
     assert not [key for r in last.responses for key in r.meta if key.startswith("_robotstxt")]
-
-
-async def test_a_dry_run_that_closes_drops_nobody(web):
-    site = web.site(HANGS)
-    urls = [site.url(path) for path in ("/1", "/2")]
-    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, meanwhile=closed_with(site, 2))
-    assert result.failures == []
-    assert sorted(site.targets) == ["/1", "/2"]
-    assert "robotstxt/forbidden" not in result.stats
-
-
-async def test_at_the_close_a_download_of_a_component_ends_too(web, tmp_path):
-    site, front = web.site(HANGS), web.site(robots(""))
-    result = await crawl(
-        front.url("/"),
-        settings={"JOBDIR": str(tmp_path)},
-        meanwhile=closed_with(site, 2),
-        spidercls=Downloads,
-        media=[site.url("/1")],
-    )
-    (error,) = result.ends
-    assert error.verdict.reason.value == "closing"
-    assert NO_LONGER not in result.stats
 
 
 def boom(*args, **kwargs):
@@ -199,16 +151,6 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     assert list(result.dropped.values()) == ["rule"]
 
 
-async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
-    rules = "User-agent: *\nDisallow: /private\n"
-    site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
-    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **SCRAPYS_QUEUE}
-    urls = [site.url(f"/{number}") for number in range(4)]
-    result = await crawl_with(*urls, settings=settings)
-    assert sorted(result.fetched) == urls
-    assert len(site.robots_requests) == 4
-
-
 async def test_rules_that_memory_has_no_room_for_are_read_again(web, monkeypatch, tmp_path):
     monkeypatch.setattr("scrapy_rep.downloadermiddlewares.gate._MOST_WAITING", 0)
     sites = [web.site(robots("User-agent: *\nDisallow: /4")) for _ in range(2)]
@@ -247,24 +189,3 @@ async def test_a_robots_txt_that_changes_while_they_wait_is_obeyed(web, allowed)
     assert len(site.targets) == 1 + 8 - len(dropped)
     assert (len(dropped) >= 4) is not allowed
     assert len(site.robots_requests) > 1
-
-
-async def test_they_take_no_places_of_the_pages_of_other_sites(web):
-    slow, quick = web.site(robots("User-agent: *\nCrawl-delay: 300\n")), web.site(robots(""))
-    pages = [quick.url(f"/{n}") for n in range(20)]
-
-    async def feed(crawler):
-        await until(lambda: hasattr(crawler.spider, "tasks"))
-        for url in pages:
-            crawler.engine.crawl(crawler.spider.prepare(url))
-        await until(lambda: len(quick.targets) == len(pages))
-        close(crawler)
-
-    await crawl_with(
-        slow.url("/"),
-        settings={"CONCURRENT_REQUESTS": 4},
-        spidercls=Downloads,
-        meanwhile=feed,
-        media=[slow.url(f"/media/{n}") for n in range(6)],
-    )
-    assert slow.targets == ["/"]

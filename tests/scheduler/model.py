@@ -24,7 +24,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission import hosts
 from scrapy_rep.admission.lookup import UNKNOWN
-from scrapy_rep.admission.ticket import Source, copy_for_scheduler, take_ticket
+from scrapy_rep.admission.ticket import Source, Ticket, copy_for_scheduler, take_ticket
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import priority_queue
@@ -236,7 +236,7 @@ class Model:
         if (reading := self.admission.hosts.read_pauses()) is not None:
             await reading
         delay = request.meta["delay"]
-        return await self.admission.admit_to_wire(request, origin_of(request.url), delay)
+        return await self.admission.admit_to_wire(request, Ticket(request.url, delay=delay))
 
     def ends(self):
         if self.active:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.scheduler.request_heaps import RequestHeaps
 from scrapy_rep.scheduler.request_table import RequestTable
@@ -54,7 +53,7 @@ def it_is_returned_but_stays(self):
 
 
 def a_host_is_not_told(self, host):
-    self._waiting_origins.pop(host, None)
+    host.waiting.clear()
 
 
 def nothing_is_noted(self, *arguments):
@@ -81,7 +80,7 @@ BREAKAGES = [
     (RequestTable, "wake_due", the_due_time_is_forgotten),
     (RequestTable, "_leave_out", a_popped_row_is_not_left_out),
     (RequestTable, "delete_finished", nothing_is_noted),
-    (Admission, "_notify_host", a_host_is_not_told),
+    (Hosts, "_notify", a_host_is_not_told),
     (Hosts, "acquire", nothing_is_noted),
     (Hosts, "hold", a_probe_is_forgotten),
     (Hosts, "_adopt_pause", nothing_is_noted),

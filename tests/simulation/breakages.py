@@ -70,7 +70,7 @@ def each_is_a_probe(self, ask):
 
 def who_is_refused_stays_the_probe(self, ask, left, *, paused):
     if paused:
-        self._adopt_pause(ask.host, left)
+        self._adopt_pause(self._record(ask.host), left)
 
 
 def any_request_ends_the_lease(self, request, sent_at, response):
