@@ -21,7 +21,7 @@ FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help help-all quick demo demo-builtin fleet redis-server browser test test-just-started lint unit \
-	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz mutants wire bench measure figures docs package clean
+	test-protocol test-all model stacks canary acid acid-crawlers conformance fuzz mutants wire bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -38,7 +38,6 @@ help-all: help
 	@echo
 	@echo "make demo-builtin  the demo with Scrapy's built-in middleware, to compare"
 	@echo "make fleet         crawl two hundred sites with four processes that share what they know"
-	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make wire          crawls whose delays and pauses a server measures, in ten minutes"
 	@echo "make model         the queue beside a plain list in made-up time, a million steps"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
@@ -128,10 +127,6 @@ test-all:
 # Some thousand steps of it are in `make test`; one seed alone: python -m tests.fuzz.queue --seed N
 model: $(INSTALLED)
 	@$(BIN)/python -m tests.fuzz.queue
-
-faults: $(INSTALLED)
-	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
-		--fault-table -q
 
 # Each story alone, twice, with the times that a crawler has by default: up to an hour for each crawler.
 # All stories at once are in `make test`. WRITE=1 draws the tables of the docs from what was found.

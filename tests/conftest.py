@@ -29,9 +29,6 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.register_profile("mutants", settings.get_profile("patient"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 
-_FAULTS = []
-_STORE_FAULTS = []
-
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory):
@@ -39,12 +36,6 @@ def redis_server(tmp_path_factory):
     server = RedisServer(tmp_path_factory.mktemp("redis"))
     yield server
     server.stop()
-
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--fault-table", action="store_true", help="print what each robots.txt fault came to"
-    )
 
 
 def pytest_collection_modifyitems(items):
@@ -160,40 +151,6 @@ def just_started(monkeypatch):
         real = downloader.monotonic
         start = real()
         monkeypatch.setattr(downloader, "monotonic", lambda: real() - start)
-
-
-@pytest.fixture(scope="session")
-def fault_table():
-    return _FAULTS
-
-
-@pytest.fixture(scope="session")
-def store_fault_table():
-    return _STORE_FAULTS
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    if not config.getoption("--fault-table"):
-        return
-    stores = "{:7} {:32} {:>12} {:>10} {:>10} {:>8}  {}"
-    heads = ("store", "fault in mid-crawl", "failed calls", "robots.txt", "disallowed", "warnings")
-    rows = [(*heads, "records lost of: before, broken, after")]
-    for *row, gone in _STORE_FAULTS:
-        rows.append((*row, "(no store to look at)" if gone is None else ", ".join(gone) or "none"))
-    _write_table(terminalreporter, "store faults", stores, rows)
-    rows = [("fault", "to robots.txt", "pages on the wire", "asked")]
-    asked = {"rules": "its rules", "all": "no restrictions", "none": "nothing"}
-    for fault, requests, pages in _FAULTS:
-        why = f"{asked[fault.asks]} ({fault.source})"
-        rows.append((fault.name, requests, " ".join(pages) or "-", why))
-    _write_table(terminalreporter, "robots.txt faults", "{:48} {:>13}  {:19} {}", rows)
-
-
-def _write_table(terminalreporter, title, form, rows):
-    if len(rows) > 1:
-        terminalreporter.section(title)
-        for row in rows:
-            terminalreporter.write_line(form.format(*row))
 
 
 @pytest.fixture(scope="session")

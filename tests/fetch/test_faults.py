@@ -15,12 +15,11 @@ CAUSES = re.compile(
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
-async def test_fault(fault, web, fault_table):
+async def test_fault(fault, web):
     site = web.site(*fault.robots, paths=fault.paths)
     requests = [Request(site.url(path), meta=dict(fault.meta)) for path in ("/private", "/public")]
     result = await crawl(*requests, settings=fault.settings, **fault.attributes)
     reached = sorted(target for target in site.targets if target in ("/private", "/public"))
-    fault_table.append((fault, len(site.journal) - len(reached), reached))
     assert reached == ON_THE_WIRE[fault.asks]
     assert len(result.fetched) == len(reached)
     assert len(result.failures) == 2 - len(reached)

@@ -212,7 +212,7 @@ CASES = [(Redis, *case) for case in FAULTS_OF_REDIS] + [
     ids=[f"{kind.__name__}: {fault}" for kind, fault, *_ in CASES],
 )
 async def test_a_store_that_breaks(
-    web, store_fault_table, tmp_path, request, passes, fault, kind, breaks, mends, lost
+    web, tmp_path, request, passes, fault, kind, breaks, mends, lost
 ):
     store = kind(tmp_path)
     request.addfinalizer(store.close)
@@ -268,14 +268,10 @@ async def test_a_store_that_breaks(
     warnings = result.messages(30)
     assert len(warnings) <= 2
     assert warnings or fault in SILENT
-    gone = None
     if lost is not None:
         held = store.origins()
         gone = tuple(name for name, site in phases.items() if site.url("/")[:-1] not in held)
         assert gone == lost
-    forbidden = sum(target.startswith("/private") for target in on_wire)
-    counts = sum(asked), forbidden, len(warnings)
-    store_fault_table.append((kind.__name__, fault, max(failed.values()), *counts, gone))
 
 
 async def test_a_store_that_fails_while_a_site_is_down_keeps_the_last_good_copy(
