@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Callable
-from itertools import count
 from time import time
 from typing import Final, NamedTuple
 
@@ -16,13 +15,7 @@ from scrapy_rep.commands.arguments import (
     urls_of,
     usage_error,
 )
-from scrapy_rep.commands.output import (
-    Progress,
-    describe_age,
-    describe_tokens,
-    exit_status_of,
-    word_of,
-)
+from scrapy_rep.commands.output import describe_age, describe_tokens, exit_status_of, word_of
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
@@ -73,15 +66,9 @@ async def _check_urls(
 ) -> list[_Result]:
     """Return the results for ``urls``, in their order; call ``show`` as soon as one is known."""
     robots = robots_of(crawler)
-    progress = Progress(len(urls))
-    done = count(1)
 
     async def check(url: str) -> _Result:
-        found = await find(url)
-        progress.clear()
-        show(url, found)
-        progress.update(next(done))
-        return found
+        return show(url, await find(url))
 
     async def find(url: str) -> _Result:
         try:

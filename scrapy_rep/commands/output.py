@@ -55,10 +55,10 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 class Progress:
-    """Shows in the last line of the terminal how many URLs are done; not for a single one."""
+    """Shows in the last line of the terminal how many URLs are done."""
 
     def __init__(self, total: int) -> None:
-        self._shows = total != 1 and sys.stderr.isatty()
+        self._shows = sys.stderr.isatty()
         self._total = total
         self._drawn = -math.inf
         self.update(0)

@@ -77,7 +77,7 @@ class RobotsAwarePriorityQueue(Queue):
         SettingsError if JOBDIR can't be used, and ValueError, as Scrapy's queue does, if
         CONCURRENT_REQUESTS_PER_IP is set.
         """
-        why = _describe_misfit(crawler, downstream_queue_cls, kwargs.get("start_queue_cls"))
+        why = _describe_misfit(crawler)
         theirs = other_queue(crawler.settings)
         if theirs is not None:
             why = f"JOBDIR has requests of Scrapy's {theirs.__name__}"
@@ -366,17 +366,15 @@ def log_queue_error(crawler: Crawler, error: BaseException, message: str, subjec
     LimitedLogger(__name__, crawler).error(message, subject, exc_info=error)
 
 
-def _describe_misfit(crawler: Crawler, *queue_classes: type[Any] | None) -> str | None:
+def _describe_misfit(crawler: Crawler) -> str | None:
     """Return why the queue can't be used, or None; raise ValueError as ``from_crawler`` does."""
     if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
         raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
-    wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)
-    names = [f"SCHEDULER_{start}{where}_QUEUE" for where in wheres for start in ("", "START_")]
-    configured = [(name, crawler.settings.get(name)) for name in names]
-    given = [("A queue class of the scheduler", queue_class) for queue_class in queue_classes]
-    for name, value in configured + given:
-        if value and load_object(value) not in _QUEUE_CLASSES:
-            return f"{name} is {value!r}, which is none of Scrapy's own"
+    for where in ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",):
+        for name in (f"SCHEDULER_{where}_QUEUE", f"SCHEDULER_START_{where}_QUEUE"):
+            value = crawler.settings.get(name)
+            if value and load_object(value) not in _QUEUE_CLASSES:
+                return f"{name} is {value!r}, which is none of Scrapy's own"
     return download_slots.describe_missing_attribute(
         crawler
     ) or scrapy_internals.describe_missing_attribute(crawler)

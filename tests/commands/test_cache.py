@@ -111,19 +111,6 @@ def test_cache_of_a_store_that_is_not_there(action, robots_command, tmp_path):
     assert "secret" not in run.err
 
 
-def test_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
-    path = tmp_path / "theirs"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE customers (name)")
-    before = path.read_bytes()
-    for arguments in (["list"], ["drop", "https://a.example"]):
-        run = robots_command("cache", *arguments, "-s", f"REP_STORE=sqlite:///{path}")
-        assert (run.status, run.out) == (2, "")
-        assert "of another program" in run.err
-    assert list(tmp_path.iterdir()) == [path]
-    assert path.read_bytes() == before
-
-
 @pytest.mark.real_process
 def test_cache_takes_the_store_of_a_project(web, robots_command, project, tmp_path):
     site = web.site(robots(RULES))

@@ -75,19 +75,6 @@ def test_check_tells_allowed_from_unknown(web, robots_command):
     assert told == ["allowed", "can't tell", "can't tell"]
 
 
-def test_check_takes_rules_and_urls_from_files(robots_command, rules, tmp_path):
-    urls = "# ours\nhttp://a.example/private\n\nhttp://b.example/x\n #http://c.example\n"
-    (tmp_path / "urls").write_text(urls)
-    run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
-    assert run.lines == [
-        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt), as Scrapy",
-        "allowed     http://b.example/x  no-rule (robots.txt), as Scrapy",
-    ]
-    again = robots_command("check", "--file", "robots.txt", "--urls-from", "-", stdin=urls)
-    assert again.out == run.out
-    assert robots_command("check", "--file", "robots.txt", "ftp:").status == 2
-
-
 @pytest.mark.real_process
 def test_answers_come_as_they_are_found(web, tmp_path):
     slow, quick = web.site(held(robots(""))), web.site(robots(""))
@@ -311,16 +298,3 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
     usage = run.json["usage"]
     assert usage["results"] == {"ai-training": "disallow"}
     assert "draft-ietf-aipref-attach-05" in usage["statements"][0]["revision"]
-
-
-def test_commands_name_the_file_whose_preferences_drop_a_page(web, robots_command):
-    site = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
-    names = {"PURPOSES": "ai-training", "USAGE_ACTION": "drop"}
-    settings = [f"--set=REP_{name}={value}" for name, value in names.items()]
-    cause = f"usage preferences in {site.url('/robots.txt')}: ai-training: disallow"
-    run = robots_command("explain", site.url("/a"), *settings)
-    assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
-    assert run.status == 1
-    run = robots_command("check", site.url("/a"), *settings)
-    assert run.out == f"disallowed  {site.url('/a')}  {cause}, as Scrapy, fetched just now\n"
-    assert run.status == 1

@@ -98,16 +98,6 @@ def test_without_the_middleware_nothing_waits():
     assert drain(queue) == urls(requests)
 
 
-def test_a_busy_slot_whose_requests_wait_is_passed_over():
-    crawler = FakeCrawler(Doors({"https://b.example"}))
-    requests = [*pages("a.example", 1, 2), *pages("b.example", 1, 2)]
-    queue = in_memory(*requests, crawler=crawler)
-    for request in requests:
-        crawler.downloader.begin(request)
-    assert drain(queue) == urls(requests[2:])
-    assert len(queue) == 2
-
-
 def test_pop_looks_at_no_slot_twice():
     """Ten times as many slots that wait make no pop slower: each is asked about once."""
     requests = [Request(f"https://{n}.example/") for n in range(500)]

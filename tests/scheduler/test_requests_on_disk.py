@@ -93,27 +93,6 @@ def test_order_is_that_of_scrapys_queue_before_and_after_a_restart(tmp_path, dow
     theirs.close()
 
 
-def test_all_of_a_request_comes_back(tmp_path):
-    crawler = FakeCrawler(Doors())
-    request = Request(
-        "https://a.example/x",
-        method="POST",
-        body=b"\x00\xff",
-        headers={"A": ["1", "2"]},
-        cookies={"c": "d"},
-        meta={"download_slot": "x" * 300, "depth": 4},
-        priority=-7,
-        callback=crawler.spider.parse,
-        cb_kwargs={"k": [1]},
-        dont_filter=True,
-        flags=["f"],
-    )
-    on_disk(tmp_path, request, crawler=crawler).close()
-    back = on_disk(tmp_path, crawler=crawler).pop()
-    del back.meta["_robotstxt"]
-    assert back.to_dict(spider=crawler.spider) == request.to_dict(spider=crawler.spider)
-
-
 @pytest.mark.parametrize(
     "slot", ["a" * 5000, "\N{SNOWMAN}" * 200, "a/b\\c:*?\x00", " ", "https://a.example b"]
 )
