@@ -20,7 +20,7 @@ from scrapy_rep.extensions.report.rows import OriginRow, RequestsRow, UsageCount
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.protocol.outcome import Unavailable, Unreachable
+from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -141,12 +141,11 @@ class Counts:
         drop.common["cause"] = cause
         self._count_request(drop, request.url)
 
-    def count_fetched(self, record: Record, previous: Record | None, stored: bool) -> None:
+    def count_fetched(self, record: Record, stored: bool) -> None:
         """Set the state of robots.txt in the row of its origin, keep its text, count a fetch."""
         row, last = self.row(str(record.origin)), record.last
         if not stored:
             row.fetches += 1
-            row.changes += previous is not None and _has_changed(previous, record)
         copy = self._policy.access(record, time()).copy
         evidence = last.evidence
         row.outcome, row.status = last.kind.value, evidence.status
@@ -210,13 +209,6 @@ class Counts:
             "usage": self.usage.as_dict(),
             "texts": self.texts.as_dict(),
         }
-
-
-def _has_changed(old: Record, new: Record) -> bool:
-    """Return whether two records have different files; that there is no file is known, too."""
-    both = (old, new)
-    known = [record.copy is not None or isinstance(record.last, Unavailable) for record in both]
-    return all(known) and len({record.copy and record.copy.body for record in both}) > 1
 
 
 def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:

@@ -19,9 +19,7 @@ class OriginRow:
     error: str | None = None
     hops: int = 0
     asked: str | None = None
-    # Numbers of fetches, and of those after which the text differed from the former text.
     fetches: int = 0
-    changes: int = 0
     # The text with the valid rules. Without a text, the size is that of the last response.
     fetched: str | None = None
     sha256: str | None = None

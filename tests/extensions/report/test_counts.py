@@ -1,6 +1,5 @@
 """What a report is made of is bounded, whatever a site does."""
 
-import json
 import os
 import tracemalloc
 
@@ -16,8 +15,6 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from tests.crawling.crawl import crawl
-from tests.crawling.web import answer, robots
 from tests.extensions.report.reports import report_of
 
 RULES = b"User-agent: *\nDisallow: /\nCrawl-delay: 7\n"
@@ -37,7 +34,7 @@ def available(origin, body, at=NOW):
 
 
 def learn(counts, record):
-    counts.count_fetched(record, record, stored=True)
+    counts.count_fetched(record, stored=True)
     return counts.row(str(record.origin))
 
 
@@ -141,28 +138,3 @@ def test_texts_on_the_page_are_bounded_however_they_are_escaped(byte, counts, mo
     assert len(text) < 1.1 * 1024**2
     shown = text.count("<pre>")
     assert f"or too long ones: {20 - shown}." in text
-
-
-ONE, TWO = robots("User-agent: *\nDisallow: /a"), robots("User-agent: *\nDisallow: /b")
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "changes"),
-    [
-        (ONE, TWO, 1),
-        (ONE, answer(404), 1),
-        (answer(404), TWO, 1),
-        (ONE, ONE, 0),
-        (answer(404), answer(410), 0),
-        (ONE, answer(503), 0),
-        (answer(503), TWO, 0),
-    ],
-)
-async def test_a_robots_txt_that_has_changed_is_counted(
-    web, clock, tmp_path, first, second, changes
-):
-    site, path = web.site(first, second), tmp_path / "report.json"
-    phases = [clock.later(1_000_000, site.url("/2"))]
-    await crawl(site.url("/1"), phases=phases, settings={"REP_REPORT": path})
-    (row,) = json.loads(path.read_text())["origins"]
-    assert (row["fetches"], row["changes"]) == (2, changes)

@@ -42,6 +42,7 @@ async def test_json_has_all(web, tmp_path):
     rows = {row["origin"]: row for row in report["origins"]}
     mine, down = rows[plain.url("")], rows[failing.url("")]
     assert (mine["dropped"], mine["allowed"], down["dropped"]) == (1, 1, 1)
+    assert (mine["fetches"], down["fetches"]) == (1, 1)
     assert mine["sha256"] == hashlib.sha256(RULES.encode()).hexdigest()
     assert report["texts"] == {mine["sha256"]: {"text": RULES, "left_out": 0}}
     assert re.fullmatch(ISO, mine["fetched"])
