@@ -201,7 +201,7 @@ wire: $(INSTALLED) redis-server
 	@$(BIN)/python -m tests.wire
 
 bench: $(INSTALLED)
-	@for module in compare process_request hostile; do \
+	@for module in compare process_request; do \
 		echo "== $$module"; $(BIN)/python -m tests.benchmarks.$$module || exit 1; done
 
 # What the figures show, for which the machine should do nothing else. Memory is measured on real

@@ -46,9 +46,6 @@ def worded(line, *word_lists):
     return lambda size: fill(size, (line.format(*some) for some in itertools.product(*word_lists)))
 
 
-PLAIN = numbered("disallow: /{:06}/page")
-
-
 def agents_and_rules(size):
     agents = fill(size // 2, (f"user-agent: bot{word}" for word in words(4)), "")
     return agents + fill(size // 2, (f"disallow: /{i}" for i in itertools.count()))
