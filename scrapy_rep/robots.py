@@ -164,7 +164,7 @@ class Robots:
 
         A record contains how the last fetches of robots.txt ended, and the text.
         """
-        return await self._cache.record(origin_of(_request(page).url))
+        return await self._cache.lookups.stored(origin_of(_request(page).url))
 
 
 def _request(page: str | Request) -> Request:

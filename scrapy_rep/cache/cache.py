@@ -29,7 +29,7 @@ Parsed = Callable[[RobotsTxt, Request], Coroutine[Any, Any, None]]
 
 
 class LookupResult(NamedTuple):
-    """The result of the lookup of an origin."""
+    """The result of a lookup."""
 
     entry: Entry
     robots: RobotsTxt | None
@@ -41,8 +41,7 @@ class Cache:
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
     called and awaited with each robots.txt that is new in memory, and the request that waited.
-    If the crawl is closing, lookups raise CrawlClosingError. Entries of another crawl whose origin
-    was unreachable are removed.
+    If the crawl is closing, lookups raise CrawlClosingError.
     """
 
     def __init__(
@@ -55,8 +54,7 @@ class Cache:
         lookups.make = self._result_of
         self._policy = lookups.policy
         self._entries = entries
-        # An origin that was unreachable in another crawl may be reachable now. Without an entry it
-        # is looked up again.
+        # An origin that was unreachable in another crawl may be reachable now.
         for origin, entry in list(entries.items()):
             if entry.is_unreachable:
                 entries.discard(origin)
@@ -112,7 +110,6 @@ class Cache:
         self.lookups.join(origin, tokens, page, pass_entry)
 
     def _with_rules(self, origin: Origin, tokens: Tokens, found: LookupResult) -> Entry:
-        """Return the entry of a lookup. If that was for other tokens, add the rules for these."""
         if found.robots is not None and not found.entry.has_rules_for(tokens):
             self._put(origin, found.entry, tokens, found.robots)
         return found.entry
@@ -121,29 +118,20 @@ class Cache:
         """Look up ``origin``; return the robots.txt whose rules are valid; None if no rules are."""
         return (await self.lookups.result(origin, tokens, page)).robots
 
-    async def record(self, origin: Origin) -> Record | None:
-        """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
-        return await self.lookups.stored(origin)
-
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
 
         Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
         is not put in memory: this is left to a lookup, which also announces the record.
         """
-        record = await self.record(origin)
+        record = await self.lookups.stored(origin)
         if not self.lookups.is_fresh(record):
             return None
         access = self._policy.access(record, self._time())
         entry = Entry(access)
         if access.copy is not None:
-            robots = RobotsTxt.parse(access.copy.body)
-            entry.add_rules(tokens, robots)
+            entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
         return entry
-
-    def close(self) -> None:
-        """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
-        self.lookups.close()
 
     async def finish(self) -> None:
         """Wait until all fetches have ended, and all handlers of ``robots_parsed``."""
@@ -151,10 +139,6 @@ class Cache:
         await self._background.finish()
 
     def _result_of(self, lookup: Lookup[LookupResult], end: Record | Exception) -> LookupResult:
-        """Put the entry of a lookup in memory, and return the result.
-
-        After an error, which is logged, it disallows all pages for REP_RETRY_DELAY.
-        """
         if isinstance(end, CrawlClosingError):
             raise end
         origin = lookup.origin
@@ -165,19 +149,17 @@ class Cache:
             if known is None and self._entries.evicted and self._began <= fetched < lookup.began:
                 self.lookups.count(stats.MEMORY_MISSES)
             is_known = known is not None and known.start == fetched
-            entry, robots = self.put_record(origin, end, lookup.tokens)
+            result = self.put_record(origin, end, lookup.tokens)
         except Exception:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
             return LookupResult(self._disallow_all(origin), None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
-        if robots is not None and end.copy is end.last and not is_known:
+        if result.robots is not None and end.copy is end.last and not is_known:
             # Nobody waits for it: a handler may itself wait for requests to this origin.
-            self._background.start(self._parsed(robots, lookup.page))
-        return LookupResult(entry, robots)
+            self._background.start(self._parsed(result.robots, lookup.page))
+        return result
 
-    def put_record(
-        self, origin: Origin, record: Record, tokens: Tokens
-    ) -> tuple[Entry, RobotsTxt | None]:
+    def put_record(self, origin: Origin, record: Record, tokens: Tokens) -> LookupResult:
         """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules.
 
         An entry that is there stays, with rules for more tokens, if ``record`` has changed nothing.
@@ -187,13 +169,13 @@ class Cache:
         if not record.of_origin:
             entry = Entry(access)
             self._route_failures.put(origin, entry)
-            return entry, None
+            return LookupResult(entry, None)
         self._route_failures.discard(origin)
         known = self._entries.get(origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._put(origin, entry, tokens, robots)
-        return entry, robots
+        return LookupResult(entry, robots)
 
     def _put(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
         if robots is not None:
@@ -201,7 +183,6 @@ class Cache:
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:
-        """Put an entry in memory that disallows all pages for REP_RETRY_DELAY; return it."""
         now = self._time()
         end = now + self._policy.retry_delay
         entry = Entry(Access(AllowedPages.NONE, Reason.ERROR, None, now, end))

@@ -43,10 +43,7 @@ class LookupLog:
         """Origins that were logged as unreachable, and since when they are."""
 
     def log_fetched(self, record: Record, previous: Record | None, now: float) -> None:
-        """Log how a fetch ended; not of an unreachable file that isn't tried again.
-
-        ``previous`` is the record before the fetch.
-        """
+        """Log how a fetch ended; not of an unreachable file that isn't tried again."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since):
@@ -69,10 +66,7 @@ class LookupLog:
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
     def log_stored(self, record: Record, now: float) -> None:
-        """Log a record from the store if its file is unreachable, no longer so, or was refused.
-
-        Nothing is logged while the last copy is used.
-        """
+        """Log a record from the store if its file is unreachable, no longer so, or was refused."""
         self._log_refused(record)
         if record.unreachable_since is None and not self._down:
             return
@@ -97,10 +91,7 @@ class LookupLog:
             self._logger.info(_REFUSED, record.origin, last.evidence.summary)
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
-        """Log that the file is reachable again, if it was unreachable; return whether it was.
-
-        ``since`` is when it became so, if that was not logged in this crawl.
-        """
+        """Log that the file is reachable again, if it was unreachable; return whether it was."""
         since = self._down.get(record.origin) or since
         if since is None:
             return False

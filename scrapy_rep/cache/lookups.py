@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Final, Generic, TypeGuard, TypeVar
 
 from scrapy import Request
@@ -71,20 +70,17 @@ class Lookup(Generic[T]):
     origin: Origin
     tokens: Tokens
     page: Request
-    """The request that waits."""
     began: float
     """When it began, in seconds since the epoch."""
     waiters: list[Done[T]] = field(default_factory=list)
     task: Deferred[None] | None = None
-    """The fetch, if it has begun."""
-    holder: str | None = None
-    """The name under which the lease of the origin is held; None without the lease."""
+    has_lease: bool = False
+    """Whether the lease of the origin was claimed, and not given to another worker."""
     polls: int = 0
     """How often the lookup has found that another worker fetches."""
     counts: bool = False
     """Whether it counts as one of those under way."""
     timer: Timer | None = None
-    """Calls ``Lookups._make_slow``."""
     is_slow: bool = False
     is_over: bool = False
 
@@ -110,11 +106,10 @@ class Lookups(Generic[T]):
     permits: int
     """REP_CONCURRENT_FETCHES."""
     name: str
-    """Name of this worker. It is unique among the workers with the same store."""
+    """Name of this crawl, which no other crawl with the same store has."""
     lease: float
     """Duration of the lease under which a worker fetches, in seconds."""
     count: Callable[[str], None] = lambda _: None
-    """Called with the name of a stat to increase."""
     crawler: Crawler | None = None
     """The crawl whose log lines these are; None without one."""
 
@@ -124,7 +119,6 @@ class Lookups(Generic[T]):
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
-        """Whether the crawl is closing. No lookup is started then."""
         self._all: dict[Origin, Lookup[T]] = {}
         self._waiting: deque[Lookup[T]] = deque()
         self._begun: list[Lookup[T]] = []
@@ -133,7 +127,6 @@ class Lookups(Generic[T]):
         self._slow = 0
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
         self._had_others = False
-        self._numbers = count(1)
         self._began = self.clock.time()
         self._log = LookupLog(self.policy, self._began, self.crawler)
         self._logger = LimitedLogger(__name__, self.crawler)
@@ -204,7 +197,7 @@ class Lookups(Generic[T]):
     def claim_fetched(self) -> None:
         """Claim the leases of what is fetched without one, as another worker has come."""
         fetched = [each for each in self._all.values() if each.task is not None]
-        self.store.put(*[self._claim_of(each) for each in fetched if each.holder is None])
+        self.store.put(*[self._claim_of(each) for each in fetched if not each.has_lease])
 
     # Which lookups are under way.
 
@@ -226,7 +219,7 @@ class Lookups(Generic[T]):
             lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
             return
         # Alone it fetches without a lease, but by now another worker may have come.
-        if lookup.holder is None:
+        if not lookup.has_lease:
             self.store.put(self._claim_of(lookup))
         self._stop_counting(lookup)
         lookup.is_slow = True
@@ -250,7 +243,6 @@ class Lookups(Generic[T]):
     # What a lookup does.
 
     def _read(self) -> None:
-        """Read what the store has for the lookups that have begun."""
         begun, self._begun = self._begun, []
         begun = [lookup for lookup in begun if not lookup.is_over]
         known = self.store.peek([lookup.key for lookup in begun])
@@ -279,7 +271,6 @@ class Lookups(Generic[T]):
             self._tasks.start(self._claim_all(to_claim))
 
     def _end_if_fresh(self, lookup: Lookup[T], known: Known) -> bool:
-        """End ``lookup`` if there is a fresh record, and return whether there is."""
         record = self._last(lookup.origin, known)
         if not self.is_fresh(record):
             return False
@@ -297,23 +288,22 @@ class Lookups(Generic[T]):
         # What another worker stored before its lease ended is there now.
         known = await self.store.read([lookup.key for lookup in lookups])
         for lookup, lease in zip(lookups, leases, strict=True):
-            if lease is not None and lease.holder != lookup.holder:
-                lookup.holder = None
+            lookup.has_lease = lease is None or lease.holder == self.name
             if lookup.is_over or self._end_if_fresh(lookup, known):
                 self._release(lookup)
-            elif lease is None or lookup.holder is not None:
+            elif lease is None or lookup.has_lease:
                 self._start_fetch(lookup, known)
             else:
                 self._wait_for_other(lookup, lease.left)
 
     def _claim_of(self, lookup: Lookup[T]) -> Claim:
-        lookup.holder = f"{self.name}-{next(self._numbers)}"
-        return Claim(lookup.key, lookup.holder, self.lease)
+        lookup.has_lease = True
+        return Claim(lookup.key, self.name, self.lease)
 
     def _release(self, lookup: Lookup[T]) -> None:
-        holder, lookup.holder = lookup.holder, None
-        if holder is not None:
-            self.store.put(Release(lookup.key, holder))
+        if lookup.has_lease:
+            lookup.has_lease = False
+            self.store.put(Release(lookup.key, self.name))
 
     def _wait_for_other(self, lookup: Lookup[T], left: float) -> None:
         """Do the lookup again in a while; it doesn't count until then."""
@@ -340,7 +330,6 @@ class Lookups(Generic[T]):
         lookup.task = self._tasks.start(self._fetch(lookup, known))
 
     async def _fetch(self, lookup: Lookup[T], known: Known) -> None:
-        """Fetch robots.txt, and end the lookup with the record."""
         origin, page = lookup.origin, lookup.page
         try:
             outcome = await self.fetch(origin, page)

@@ -36,7 +36,7 @@ class Shared:
         self.store.users = len(self._users)
 
     async def remove_user(self, user: Lookups[Any]) -> None:
-        """Remove ``user``. If it was the last user, remove the entries and close the store."""
+        """If it was the last user, remove the entries and close the store."""
         if user not in self._users:
             return
         self._users.remove(user)

@@ -148,7 +148,7 @@ class CrawlParts:
         self.gate.close()
         if deferred and not self._stores_requests:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
-        self.cache.close()
+        self.cache.lookups.close()
 
     async def _spider_closed(self) -> None:
         """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""

@@ -138,7 +138,7 @@ class Keeper:
     # Records.
 
     def peek(self, keys: Sequence[str]) -> Known | None:
-        """Return what is known of ``keys``; None if that takes a thread, and so ``read``."""
+        """Return what ``read`` would; None if that takes a thread."""
         if self._reading.is_open:
             return self._known(keys, None)
         now = self._clock()
@@ -154,7 +154,7 @@ class Keeper:
         return self._known(keys, found, was_sure=was_sure)
 
     async def read(self, keys: Sequence[str]) -> Known:
-        """Return what is known of ``keys``, after a read of the store."""
+        """Return what the store has, and what is not written yet."""
         known = self.peek(keys)
         if known is not None:
             return known
@@ -163,7 +163,6 @@ class Keeper:
         return self._known(keys, found, was_sure=was_sure)
 
     def _known(self, keys: Sequence[str], found: Found | None, *, was_sure: bool = True) -> Known:
-        """Return what the store has, if it could be read, with what is not written yet."""
         is_complete = found is not None
         records, workers = found or Found({})
         if len(self._unwritten):
@@ -201,10 +200,7 @@ class Keeper:
     # Leases.
 
     async def change(self, *changes: Change) -> list[Lease | None]:
-        """Make changes now, and return for each Claim the lease afterwards, else None.
-
-        If the store fails, they are made in memory.
-        """
+        """Do as ``Store.write``, now; if the store fails, in memory."""
         if not self._store.is_shared:
             return self._store.write(changes)
         done: Promise[list[Lease | None]] = Promise()
@@ -283,7 +279,7 @@ class Keeper:
             timer.cancel()
 
     async def _write_all(self) -> None:
-        """Write all that is not written, until nothing is left, or the store fails."""
+        """Write until nothing is left, or the store fails."""
         try:
             while self._changes or len(self._unwritten):
                 if not await self._write_once() and not self._changes:

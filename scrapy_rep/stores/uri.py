@@ -51,10 +51,9 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 
 
 class _Scheme(NamedTuple):
-    """One URI scheme of REP_STORE."""
+    """A URI scheme of REP_STORE."""
 
     form: str
-    """The form of a valid URI, as messages show it."""
     is_valid: Callable[[str], bool]
     """Returns whether a URI without query is valid, or raises ValueError if it is not."""
     options: Mapping[str, Reader]
@@ -65,7 +64,6 @@ class StoreConfig(NamedTuple):
     """What a store is made of."""
 
     uri: str
-    """A valid REP_STORE."""
     memory_max_bytes: int
 
 
@@ -102,7 +100,6 @@ def make_store(config: StoreConfig) -> Store:
     try:
         return RedisStore(url, **options)
     except ValueError:
-        # The message of redis-py's error is not shown, as it may contain credentials.
         raise SettingsError(f"REP_STORE is {shown!r}: redis-py can't read that URL") from None
 
 
@@ -179,7 +176,7 @@ def _query_of(uri: str) -> list[tuple[str, str]]:
 
 
 def _options_in(uri: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return the options of a valid URI, with defaults, and those of redis-py."""
+    """Return our options, with defaults, and those of redis-py."""
     readers, values, others = _SCHEMES[_scheme(uri)].options, dict(_DEFAULTS), []
     for name, value in _query_of(uri):
         if name in values:

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
+from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.log import LimitedLogger
 
 
@@ -17,7 +18,7 @@ class Background:
     def __init__(self) -> None:
         self._tasks: set[Deferred[None]] = set()
         self._logger = LimitedLogger(__name__)
-        self._ended: list[Deferred[None]] = []
+        self._ended: list[Promise[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
         """Start ``coroutine``, which may end at once; return a Deferred to cancel it."""
@@ -30,9 +31,8 @@ class Background:
     async def finish(self) -> None:
         """Wait until no task runs, also none that was started meanwhile."""
         if self._tasks:
-            ended: Deferred[None] = Deferred()
-            self._ended.append(ended)
-            await maybe_deferred_to_future(ended)
+            self._ended.append(Promise())
+            await self._ended[-1]
 
     def _log_failure(self, failure: Failure) -> None:
         if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
@@ -43,5 +43,4 @@ class Background:
         if not self._tasks:
             ended, self._ended = self._ended, []
             for waiter in ended:
-                if not waiter.called:
-                    waiter.callback(None)
+                waiter.set_result(None)

@@ -20,10 +20,9 @@ T = TypeVar("T")
 class Promise(Generic[T]):
     """A value that is set later, for one coroutine that awaits it.
 
-    It is an asyncio future if asyncio is available, otherwise a Deferred. With asyncio, each await
-    of a Deferred would create a future in addition. In both cases the coroutine goes on in the next
-    iteration of the event loop. A Deferred alone would run it at once: if each of a hundred
-    coroutines wakes the next one, that exceeds the recursion limit.
+    It is an asyncio future if asyncio is available, otherwise a Deferred. In both cases the
+    coroutine goes on in the next turn of the event loop. A Deferred alone would run it at once: if
+    each of a hundred coroutines wakes the next one, that exceeds the recursion limit.
     """
 
     __slots__ = ("_future", "_is_set", "has_result")
@@ -124,10 +123,9 @@ def within(seconds: float, work: Awaitable[T]) -> Generator[Any, Any, T]:
 
 
 async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
-    """Run all coroutines at the same time; yield the result of each when it ends.
+    """Run all coroutines at once; yield the result of each, or raise its error, as it ends.
 
-    Raises the error of a coroutine when that ends with an error. If the iteration ends early, the
-    remaining coroutines are cancelled.
+    If the iteration ends early, the remaining coroutines are cancelled.
     """
     ends: DeferredQueue[T | Failure] = DeferredQueue()
     tasks = [deferred_from_coro(coroutine) for coroutine in coroutines]

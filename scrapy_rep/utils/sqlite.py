@@ -74,8 +74,7 @@ def open_file(
 ) -> sqlite3.Connection:
     """Open the file, make the schema if it is empty, and use a write-ahead log.
 
-    If a process is killed, no transaction that was committed is lost. After a power failure the
-    newest ones may be lost, but the file is not damaged.
+    After a kill, no committed transaction is lost; after a power failure, the newest may be.
 
     ``timeout`` is in seconds, for other processes that have locked the file. If ``exclusive``, no
     other process can use the file until the connection is closed. ``prepare`` is called in the
@@ -95,7 +94,10 @@ def open_file(
                 with transaction(connection):
                     # Another process may have made the schema in the meantime.
                     if _is_empty(connection, file_format):
-                        make_schema(connection, file_format)
+                        for statement in file_format.schema:
+                            connection.execute(statement)
+                        connection.execute(f"PRAGMA application_id = {file_format.application_id}")
+                        connection.execute(f"PRAGMA user_version = {file_format.version}")
                     if prepare is not None:
                         prepare(connection)
             _enable_wal(connection, timeout)
@@ -103,14 +105,6 @@ def open_file(
             connection.close()
             raise
     return connection
-
-
-def make_schema(connection: sqlite3.Connection, file_format: FileFormat) -> None:
-    """Make the schema in an empty file, in a transaction of the caller. Raises sqlite3.Error."""
-    for statement in file_format.schema:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {file_format.application_id}")
-    connection.execute(f"PRAGMA user_version = {file_format.version}")
 
 
 @contextmanager

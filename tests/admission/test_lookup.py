@@ -155,7 +155,7 @@ def test_after_the_close_nothing_is_looked_up():
     scene = Scene(permits=1)
     scene.asks(A, B, C)
     assert scene.admission.close() == 0
-    scene.cache.close()
+    scene.cache.lookups.close()
     settle()
     assert scene.asks(D) == []
     assert scene.fetched == [A]

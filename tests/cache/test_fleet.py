@@ -8,7 +8,7 @@ import pytest
 import scrapy
 
 from scrapy_rep.utils.text import utc_time_text
-from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, closing_when, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
@@ -193,29 +193,6 @@ def test_a_worker_that_has_lost_its_lease_takes_the_record_that_another_has_stor
     assert len(site.robots_requests) == 2
 
 
-async def test_a_long_wait_for_another_worker_is_logged(web, store, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.cache.lookups._LOGGED_POLL", 2)
-    site = web.site(HANGS, RULES)
-    lease = Lease(store, site)
-    dead = Worker(store, [site.url("/")], REP_TIMEOUT=LONG)
-    asked(site)
-    dead.kill()
-    lines = Lines("Waiting for robots.txt")
-
-    async def go_on(_):
-        await until(lambda: lines.heard)
-        lease.expire()
-
-    result = await crawl(
-        site.url("/"), settings={"REP_STORE": store}, opened=lines.listen, meanwhile=go_on
-    )
-    assert result.fetched == [site.url("/")]
-    begin = f"Waiting for robots.txt of {site.url('')}: another worker fetches it, or was killed "
-    assert [line.startswith(begin) for line in result.messages(logging.INFO) if "Wait" in line] == [
-        True
-    ]
-
-
 def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):
     site = web.site(HANGS, RULES)
     lease = Lease(store, site)
@@ -265,23 +242,6 @@ def test_two_workers_keep_the_delay_of_a_site_together(web, store, queue):
     times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
     # Six requests: each worker by itself would be done after 0.8 s.
     assert times[-1] - times[0] > 1.4
-
-
-@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-async def test_a_crawl_that_closes_waits_for_no_turn(web, store, queue):
-    site = web.site(robots(f"User-agent: *\nCrawl-delay: {PATIENCE}\n"))
-    urls = [site.url(f"/{n}") for n in range(3)]
-
-    def all_wait(crawler):
-        # With Scrapy's queue, all of them are in the middleware.
-        known = stat(crawler, "scheduler/dequeued"), stat(crawler, "robotstxt/turns")
-        return known == (3 if queue else 1, 1)
-
-    settings = {"REP_STORE": store, **queue}
-    result = await crawl(*urls, settings=settings, meanwhile=closing_when(all_wait))
-    assert result.fetched == urls[:1]
-    dropped = dict.fromkeys(urls[1:], "closing") if queue else {}
-    assert result.dropped == dropped
 
 
 @pytest.mark.parametrize("mode", sorted(set(MODES)))

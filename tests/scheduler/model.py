@@ -378,7 +378,7 @@ class Model:
 
     def close(self):
         self.admission.close()
-        self.parts.cache.close()
+        self.parts.cache.lookups.close()
         settle()
 
     def is_killed(self):

@@ -1,26 +1,22 @@
 """Write the file of a new version of the schema: ``python -m tests.stores.make_databases``."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from scrapy_rep.stores.sqlite import FORMAT
-from scrapy_rep.utils.sqlite import make_schema
+from scrapy_rep.utils.sqlite import open_file
 from tests.stores.records import available, put, unavailable, unreachable
 
 DIRECTORY = Path(__file__).with_name("databases")
 
 
 def make(path):
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        make_schema(connection, FORMAT)
+    with closing(open_file(path, FORMAT)) as connection:
         for index, record in enumerate(records()):
             change = put(record)
             body = b"" if record.copy is None else put(available(change.key)).body
             values = change.key, 1_790_000_000.0 + index, change.state, body
             connection.execute("INSERT INTO records VALUES (?, ?, ?, ?)", values)
-        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def records():

@@ -1,12 +1,9 @@
 """What is particular to a file: its versions, its faults, its size, and other processes."""
 
-import json
 import logging
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -20,9 +17,6 @@ from scrapy_rep.stores.uri import path_of
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
 from tests.stores.test_contract import OTHER, at_once, claim, record, sqlite, write
-from tests.waiting import PATIENCE
-
-KILLS = Path(__file__).with_name("kills.py")
 
 
 @pytest.fixture
@@ -93,62 +87,52 @@ def test_the_version_is_that_of_the_schema(tmp_path):
     assert rows(tmp_path / "now.sqlite", schema) == rows(shutil.copy(then, tmp_path), schema)
 
 
-def make_of_a_newer_version(path):
-    make_databases.make(path)
-    rows(path, f"PRAGMA user_version = {FORMAT.version + 1}")
+def after(*queries, ours=True):
+    """A function that makes a file, ours or that of another program, with the queries made in it."""
+
+    def make(path):
+        if ours:
+            make_databases.make(path)
+        rows(path, *queries)
+
+    return make
 
 
-def make_of_an_older_version(path):
-    make_databases.make(path)
-    rows(path, f"PRAGMA user_version = {FORMAT.version - 1}")
+def changed(change):
+    """A function that makes a file of ours whose bytes are changed."""
 
+    def make(path):
+        make_databases.make(path)
+        path.write_bytes(change(path.read_bytes()))
 
-def make_garbage(path):
-    path.write_bytes(b"not a database at all" * 500)
-
-
-def make_cut(path):
-    make_databases.make(path)
-    path.write_bytes(path.read_bytes()[:9_000])
-
-
-def make_overwritten(path):
-    make_databases.make(path)
-    data = bytearray(path.read_bytes())
-    data[4_096:] = os.urandom(len(data) - 4_096)
-    path.write_bytes(data)
-
-
-def make_foreign(path):
-    rows(path, "CREATE TABLE customers (name)")
-
-
-def make_foreign_by_id(path):
-    rows(path, "PRAGMA application_id = 77")
-
-
-def make_schema_without_utf_8(path):
-    """Python then fails to decode the message of SQLite."""
-    make_databases.make(path)
-    path.write_bytes(path.read_bytes().replace(b"leasesleases", b"\xefeases\xefeases"))
+    return make
 
 
 def content_of(directory):
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
+OTHER_FILE = "; delete it, or set REP_STORE to another file"
+FOREIGN = "it is of another program; set REP_STORE to another file"
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (make_of_a_newer_version, "written by a newer version of scrapy-rep; delete it, or set"),
-        (make_of_an_older_version, "written by an older version of scrapy-rep; delete it, or set"),
-        (make_schema_without_utf_8, "it is damaged.*; delete it, or set REP_STORE to another file"),
-        (make_cut, "it is damaged.*; delete it, or set REP_STORE to another file"),
-        (make_overwritten, "it is damaged.*; delete it, or set REP_STORE to another file"),
-        (make_garbage, "it is damaged, or of another program.*; delete it, or set REP_STORE to"),
-        (make_foreign, "it is of another program; set REP_STORE to another file"),
-        (make_foreign_by_id, "it is of another program; set REP_STORE to another file"),
+        (after(f"PRAGMA user_version = {FORMAT.version + 1}"), f"a newer version.*{OTHER_FILE}"),
+        (after(f"PRAGMA user_version = {FORMAT.version - 1}"), f"an older version.*{OTHER_FILE}"),
+        (after("CREATE TABLE customers (name)", ours=False), FOREIGN),
+        (after("PRAGMA application_id = 77", ours=False), FOREIGN),
+        # Python then fails to decode the message of SQLite.
+        (
+            changed(lambda data: data.replace(b"leasesleases", b"\xefeases\xefeases")),
+            f"it is damaged.*{OTHER_FILE}",
+        ),
+        (changed(lambda data: data[:9_000]), f"it is damaged.*{OTHER_FILE}"),
+        (changed(lambda data: data[:4_096] + os.urandom(8_192)), f"it is damaged.*{OTHER_FILE}"),
+        (changed(lambda _: b"no database" * 999), f"it is damaged, or of another.*{OTHER_FILE}"),
     ],
+    ids=["newer", "older", "foreign", "foreign by id", "no UTF-8", "cut", "overwritten", "garbage"],
 )
 def test_a_file_that_is_not_ours_or_damaged_is_refused_and_stays(path, make, says):
     make(path)
@@ -302,19 +286,6 @@ def test_of_stores_that_make_the_file_at_the_same_moment_one_gets_the_lease(tmp_
             store.close()
 
 
-@pytest.mark.parametrize("where", ["file.txt/robots.sqlite", "directory"])
-def test_a_place_where_no_file_can_be_is_an_error(tmp_path, where):
-    (tmp_path / "file.txt").write_text("")
-    (tmp_path / "directory").mkdir()
-    store = sqlite(tmp_path / where)
-    for _ in range(2):
-        with pytest.raises(StoreError):
-            store.read([ORIGIN])
-        with pytest.raises(StoreError):
-            write(store, available())
-    store.close()
-
-
 def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypatch):
     store = sqlite(path)
     write(store, available())
@@ -333,23 +304,4 @@ def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypatch):
         write(store, available("https://large.example", os.urandom(100_000)))
     assert record(store) == available()
     store.close()
-    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
-def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
-    """Fifty times, at moments that wander through the writes."""
-    run = subprocess.run(
-        [sys.executable, str(KILLS), str(path), "50"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-    assert run.returncode == 0, run.stderr
-    result = json.loads(run.stdout)
-    print(f"50 kills, {result['written']} records said to be written, {len(result['lost'])} lost")
-    assert result["written"] >= 1_000
-    assert result["lost"] == []
-    assert result["checks"] == ["ok"]
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
