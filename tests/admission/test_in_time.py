@@ -265,6 +265,13 @@ def test_what_leaves_may_not_become_the_probe():
     assert worker.leaves(page(3)) is None
 
 
+def test_a_pause_that_a_worker_meets_as_it_claims_the_lease_is_its_own():
+    worker, other = pair(delay=2)
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 10)
+    assert other.sends(page(2)) == (REFUSED, pytest.approx(10))
+
+
 def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker):
     other = worker.beside(REP_BACK_OFF_MAX=0)
     other.knows_delay()

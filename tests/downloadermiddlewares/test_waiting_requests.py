@@ -14,7 +14,7 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.sqlite import SQLiteStore
 from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, releasing_when, stat
 from tests.crawling.crawl import crawl as crawl_with
-from tests.crawling.web import HANGS, held, robots
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.waiting import until
 
 
@@ -149,6 +149,16 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     result = await crawl(site.url("/1"), site.url("/private"), opened=opened)
     assert site.targets == ["/1"]
     assert list(result.dropped.values()) == ["rule"]
+
+
+async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
+    rules = "User-agent: *\nDisallow: /private\n"
+    site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
+    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **SCRAPYS_QUEUE}
+    urls = [site.url(f"/{number}") for number in range(4)]
+    result = await crawl_with(*urls, settings=settings)
+    assert sorted(result.fetched) == urls
+    assert len(site.robots_requests) == 4
 
 
 async def test_rules_that_memory_has_no_room_for_are_read_again(web, monkeypatch, tmp_path):
