@@ -69,7 +69,7 @@ class Tally:
         return is_new
 
     def table(self) -> str:
-        """Return lines, an LF before each: counts of the ten most frequent keys, and of others."""
+        """Return lines, an LF before each: the most frequent keys and their counts, and others."""
         most = self._counts.most_common(_MAX_SHOWN)
         rows = [(count, self._texts[key]) for key, count in most]
         others = self.total - sum(count for count, _ in rows)
@@ -82,10 +82,7 @@ class Causes(Tally):
     """Counts requests by the cause of their verdict: a rule, or a state such as unreachable."""
 
     def add_verdict(self, verdict: Verdict, judgement: Judgement | None) -> bool:
-        """Count a request; return whether it is the first one with its cause.
-
-        ``judgement`` is that about usage preferences if they are the reason.
-        """
+        """Count a request; return whether it is the first one with its cause."""
         detail = verdict.line if judgement is None else describe_decision(verdict, judgement)
         cause = verdict.robotstxt_url, verdict.reason, detail
         return self.add(cause, lambda: describe_decision(verdict, judgement))

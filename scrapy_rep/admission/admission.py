@@ -82,7 +82,7 @@ class Admission:
         return self.hosts.hold(ask) or self.lookups.hold(ask) or self.deferral.hold(ask)
 
     def reserve(self, ask: Ask) -> None:
-        """Note that a request leaves its queue. In a dry run no host has a delay."""
+        """Note that a request leaves its queue."""
         self.lookups.results.pop(ask.origin, None)  # it is used once
         if not self._dry_run:
             self.hosts.reserve(ask)
@@ -92,8 +92,7 @@ class Admission:
     ) -> Hold | None:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 
-        ``head`` returns that request, or raises LookupError if it can't be read. ``entry`` is that
-        of ``origin``, if the caller knows it. Raises ValueError as ``Ask.decision`` does.
+        ``head`` and ``entry`` are those of ``Ask``. Raises ValueError as ``Ask.decision`` does.
         """
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk

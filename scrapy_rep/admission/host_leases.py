@@ -71,7 +71,7 @@ class HostLeases:
         """Let the lease of this worker end in ``lease`` seconds, None if it has none.
 
         If ``pause`` is above 0, a pause of as many seconds takes its place at once, or lasts as
-        long as the lease if that is longer; the host is marked as refusing. Done in the background.
+        long as the lease if that is longer; the host is marked as refusing.
         """
         key, refused = key_of_host(host), key_of_host(host, REFUSED)
         changes: list[Change] = []
@@ -87,7 +87,7 @@ class HostLeases:
         self._store.put(*changes)
 
     def answered(self, host: str) -> None:
-        """Note that ``host`` doesn't refuse requests any more. Done in the background."""
+        """Note that ``host`` doesn't refuse requests any more."""
         self._store.put(Release(key_of_host(host, REFUSED), PAUSE))
 
     async def pauses_left(self) -> dict[str, float]:

@@ -54,18 +54,15 @@ _FIRST_PAUSE: Final = 1.0
 _TIMEOUT: Final = 300.0
 """Used in place of a REP_DEFER_TIMEOUT of 0, which is about unreachable sites alone."""
 _JITTER: Final = 0.25
-"""Largest share of a pause that is added to it at random, so that crawlers don't all come back at
-once."""
+"""Largest share of a pause that is added to it, so that crawlers don't all come back at once."""
 _CHECK_INTERVAL: Final = 1.0
-"""Seconds until the next request leaves, if the one before has not become the probe, or another
-worker sends the probe."""
+"""Seconds until the next request leaves, if the one before has not become the probe."""
 _PROBE_LEASE: Final = 60.0
 """Maximum seconds for which other workers wait for the response to a probe."""
 _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took."""
 _LATEST: Final = 2.0
-"""Seconds after which a request counts as written to the network, if the delay is shorter. A new
-connection seldom takes longer."""
+"""Seconds after which a request counts as written to the network, if the delay is shorter."""
 _LATE: Final = 0.1
 """Seconds after which a timer shows that the event loop was blocked."""
 _READ_AGE_MAX: Final = 1.0
@@ -347,7 +344,7 @@ class Hosts:
         return self._back_off(paused, seconds)
 
     def _next_pause(self, host: Host, asked: float | None) -> float:
-        """Return the seconds of a pause: ``asked``, or else twice the last one, with jitter."""
+        """Return ``asked``, or else twice the last pause, with jitter."""
         if not asked:
             host.last_pause = min(2 * host.last_pause or _FIRST_PAUSE, self._max)
             asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311

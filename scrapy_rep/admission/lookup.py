@@ -53,7 +53,6 @@ class Lookups:
 
     @property
     def has_room(self) -> bool:
-        """Whether a lookup need not wait until others have ended."""
         return self._cache.lookups.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
@@ -68,10 +67,7 @@ class Lookups:
         return Hold(UNKNOWN, math.inf)
 
     def result(self, origin: Origin, now: float) -> Entry | None:
-        """Return a result that the cache doesn't have; None if there is none, or only an error.
-
-        One that is not valid at ``now`` is removed, so that the origin is looked up again.
-        """
+        """Return a result that the cache doesn't have, and that is valid ``now``; else None."""
         entry = self.results.get(origin)
         if entry is None or entry.is_valid(now):
             return entry
@@ -107,7 +103,6 @@ class Lookups:
         self._ended(origin)
 
     def _lookup_done(self, origin: Origin, entry: Entry | None, error: Exception) -> None:
-        """Keep an error, or what the cache lacks; call ``ended``, and begin other lookups."""
         self._under_way.discard(origin)
         if self._cache.closing:
             return

@@ -110,15 +110,15 @@ class Idle:
         return sum(number for number, _ in counts), all(only for _, only in counts)
 
     def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
-        """Return whether a queue counts as empty; ``deferred`` is its ``count_deferred``."""
+        """Return whether a queue with this ``count_deferred`` counts as empty."""
         number, only = deferred
         return number > 0 and only and self._monotonic() >= self._since
 
     def is_overdue(self, since: float, hold: Hold, outage: Outage | None) -> bool:
         """Return whether a request is dropped that is deferred since ``since``, not held again.
 
-        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT. If nothing else is
-        left to do, that try must also end before the crawl does: ``outage`` tells if it takes long.
+        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT, or ends after the
+        crawl if nothing else is left to do: ``outage`` tells if it takes long.
         """
         took = _seconds_of_try(outage, self._fetch_timeout)
         return hold.until > since + self._defer_timeout or hold.until + took > self._ends

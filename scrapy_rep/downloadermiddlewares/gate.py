@@ -188,7 +188,6 @@ class Gate:
     def _finish(
         self, request: Request, decision: Decision, ticket: Ticket, source: Source
     ) -> Request | None:
-        """Let ``request`` pass, return its copy for the queue, or raise what drops it."""
         verdict, origin = decision.verdict, decision.origin
         if self._dry_run is not None:
             self.let_pass(request, decision, ticket)

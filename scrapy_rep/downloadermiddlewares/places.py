@@ -23,7 +23,7 @@ class Places(Generic[K]):
         self._lines: dict[K, deque[Promise[None]]] = {}
 
     def take(self, key: K) -> bool:
-        """Take a place, and return True; False if none is free: then call ``wait``."""
+        """Take a place, and return True; else call ``wait``."""
         if self._all >= self._most:
             return False
         taken = self._taken.get(key, 0)
@@ -63,7 +63,6 @@ class Places(Generic[K]):
                 return
 
     def close(self, error: type[Exception]) -> None:
-        """Raise ``error`` in all that wait."""
         for line in self._lines.values():
             for place in line:
                 place.set_exception(error())

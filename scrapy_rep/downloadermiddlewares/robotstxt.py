@@ -105,7 +105,7 @@ class RobotsTxtMiddleware:
         return _PASSED
 
     def _warn_of_scheme(self, request: Request) -> None:
-        """Warn, once for each scheme, that no robots.txt is obeyed for the URL of ``request``."""
+        """Warn, once for each scheme, that no robots.txt is obeyed."""
         scheme = urlsplit(request.url).scheme.lower()
         if scheme not in _LOCAL_SCHEMES and self._schemes.add_if_new(scheme):
             self._logger.warning(

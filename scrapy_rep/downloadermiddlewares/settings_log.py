@@ -161,8 +161,7 @@ class OverrideLog:
     def report(self, override: Override | None, *, returned: bool) -> None:
         """Count that ``override`` applies to a request; log its first use.
 
-        If the request was ``returned`` to the scheduler before, an override with product tokens has
-        been counted.
+        If the request was ``returned`` before, an override with product tokens has been counted.
         """
         self.log_expired()
         if override is None or (returned and override.tokens):
