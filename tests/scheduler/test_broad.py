@@ -301,6 +301,18 @@ async def test_a_direct_download_waits_for_the_next_try_if_that_is_soon(web, sec
     assert "robotstxt/deferred" not in result.stats
 
 
+@pytest.mark.parametrize("limit", ["soon", -1])
+@pytest.mark.filterwarnings("ignore:.*download_timeout:scrapy.exceptions.ScrapyDeprecationWarning")
+async def test_a_time_limit_that_is_none_closes_no_site(web, limit):
+    class Spider(ListSpider):
+        download_timeout = limit
+
+    site = web.site(robots(""))
+    page = Request(site.url("/"), meta={"download_timeout": 60})
+    result = await crawl(page, spidercls=Spider)
+    assert result.fetched == [page.url]
+
+
 async def test_what_waits_for_its_turn_under_another_queue_is_kept_at_a_stop(web, tmp_path):
     site = web.site(held(robots("User-agent: *\nCrawl-delay: 0.3\n")))
     paths = [f"/{n}" for n in range(12)]
