@@ -68,21 +68,20 @@ def timed(function):
     return elapsed
 
 
-def report(title, unit, scale, functions, *, rounds, goal):
+def report(title, unit, scale, functions, rounds):
     """Run {engine: function} in turns; print, and return, each engine's median and its ratio to ours."""
     times = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
             times[name].append(timed(function))
-    return line(title, unit, scale, times, goal)
+    return line(title, unit, scale, times)
 
 
-def line(title, unit, scale, times, goal):
+def line(title, unit, scale, times):
     ratio = results.median_ratio(times, "Protego", "ours")
     medians = {name: statistics.median(values) * scale for name, values in times.items()}
     cells = " | ".join(f"{name} {value:,.2f} {unit}" for name, value in medians.items())
-    aim = f"  [goal {goal}x Protego]" if goal else ""
-    print(f"{title:<44} {cells} ({ratio:.1f}x){aim}", flush=True)
+    print(f"{title:<44} {cells} ({ratio:.1f}x)", flush=True)
     return {**medians, "Protego/ours": ratio}
 
 
@@ -99,10 +98,10 @@ def parse_rows(rounds):
         return run
 
     functions = {name: work(engine) for name, engine in ENGINES.items()}
-    report(f"parse {len(bodies):,} files", "ms", 1e3, functions, rounds=rounds, goal=3)
+    report(f"parse {len(bodies):,} files", "ms", 1e3, functions, rounds)
 
 
-def verdict_row(title, sites, *, rounds, goal):
+def verdict_row(title, sites, rounds):
     """*sites*: (body, urls) each."""
     count = sum(len(urls) for _, urls in sites)
 
@@ -120,12 +119,12 @@ def verdict_row(title, sites, *, rounds, goal):
 
     functions = {name: work(engine) for name, engine in ENGINES.items()}
     title = f"{title} ({count:,} verdicts)"
-    return report(title, "us", 1e6 / count, functions, rounds=rounds, goal=goal)
+    return report(title, "us", 1e6 / count, functions, rounds)
 
 
 def url_rows(rounds):
     sites = [(body, urls) for _, body, urls in corpus.read("sites")]
-    verdict_row("verdict per real URL", sites, rounds=rounds, goal=4)
+    verdict_row("verdict per real URL", sites, rounds)
 
 
 WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()  # noqa: SIM905 - words
@@ -159,21 +158,17 @@ def made_up(count, seed=1):
     return "\n".join(rules).encode(), urls
 
 
-GOALS = {10: None, 100: None, 300: 10, 1_000: None, 5_000: 100, 20_000: 250}
-"""How many times as fast as Protego a verdict is to be, by the number of rules."""
-
-
 def rule_rows(rounds):
     rows = []
-    for count, goal in GOALS.items():
+    for count in (10, 100, 300, 1_000, 5_000, 20_000):
         body, urls = made_up(count)
         urls *= max(1, 400 // len(urls))
-        row = verdict_row(f"verdict, {count:,} rules", [(body, urls)], rounds=rounds, goal=goal)
+        row = verdict_row(f"verdict, {count:,} rules", [(body, urls)], rounds)
         rows.append({"rules": count, **row})
     return rows
 
 
-def memory_row(size, bodies, goal=None):
+def memory_row(size, bodies):
     held = {}
     for name, engine in ENGINES.items():
         prepared = [engine.prepare(body) for body in bodies]
@@ -190,7 +185,7 @@ def memory_row(size, bodies, goal=None):
         if engine is Ours:
             estimate = sum(rules.nbytes for rules in kept) / len(bodies)
     title = f"memory per origin ({len(bodies):,} origins, {size})"
-    row = {"size": size, **line(title, "B", 1, held, goal)}
+    row = {"size": size, **line(title, "B", 1, held)}
     print(f"{'':<44} ours by nbytes: {estimate:,.0f} B")
     return row
 
@@ -198,7 +193,7 @@ def memory_row(size, bodies, goal=None):
 def memory_rows(_, parts=10):
     """What is held of all files, then of the smallest tenth, of the next, and so on."""
     bodies = [body for _, body, _ in corpus.read("sites")]
-    rows = [memory_row("all", bodies, 10)]
+    rows = [memory_row("all", bodies)]
     bodies.sort(key=len)
     for part in range(parts):
         some = bodies[part * len(bodies) // parts : (part + 1) * len(bodies) // parts]

@@ -56,7 +56,6 @@ def main():
         "--only", action="append", metavar="CELL", help="a name, or a pattern; may be given again"
     )
     parser.add_argument("--log", action="store_true", help="print what reached the hosts, too")
-    parser.add_argument("--list", action="store_true", help="print the cells, and crawl nothing")
     results.add_option(parser)
     options = parser.parse_args()
     cells = [
@@ -64,10 +63,6 @@ def main():
         for cell in CELLS
         if not options.only or any(fnmatch.fnmatch(cell.name, only) for only in options.only)
     ]
-    if options.list:
-        for cell in cells:
-            print(f"{cell.name:18} {cell.shows}")
-        return 0
     head = " ".join(f"{name:>7}" for name in COLUMNS)
     print(f"{'cell':18} {head} {'ended':>9}", flush=True)
     rows, is_bad = [], False
