@@ -139,4 +139,7 @@ async def main():
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    if corpus.folder() is None:
+        print("no corpus at ../shared/corpus or $REP_CORPUS")
+    else:
+        asyncio.run(main())
