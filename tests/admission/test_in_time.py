@@ -270,6 +270,8 @@ def test_a_pause_that_a_worker_meets_as_it_claims_the_lease_is_its_own():
     worker.sends(first := page(1))
     worker.answered(first, 429, 10)
     assert other.sends(page(2)) == (REFUSED, pytest.approx(10))
+    other.reads_pauses()
+    assert other.sends(page(2)) == (REFUSED, pytest.approx(10))
 
 
 def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker):

@@ -290,6 +290,18 @@ def test_who_waits_for_a_delay_when_the_crawl_closes_goes_by_the_table(source, r
     assert scene.parts.gate.waiting == 0
 
 
+def test_who_would_wait_for_its_turn_as_the_crawl_closes_is_given_back():
+    scene = Scene()
+    scene.has_sent()
+    _, first = scene.process(scene.request("direct"))
+    request = scene.request("direct")
+    task = asyncio.ensure_future(as_coroutine(scene.middleware.process_request(request)))
+    scene.parts._close()
+    settle()
+    assert scene.outcome(request, task) == "give back"
+    scene.ends(first)
+
+
 @pytest.mark.parametrize(("source", "counts"), [("scheduler", [0, 1]), ("direct", [0, 0])])
 def test_a_bounded_number_of_another_scheduler_waits_beside_its_places(source, counts, monkeypatch):
     """Further ones take its places, as with the built-in: else all its requests would wait here."""

@@ -1,18 +1,21 @@
 """What waits at the wire, in made-up time; on the network: tests/wire."""
 
 import asyncio
+import math
 from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep.admission.ticket import TICKET_KEY, Ticket, store_grant
+from scrapy_rep.admission.hosts import IN_PAUSE
+from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, store_grant
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
-from tests.admission.worker import Worker, page
+from tests.admission.worker import SITE, Worker, page
 from tests.waiting import settle
 
 pytestmark = pytest.mark.event_loop
@@ -168,3 +171,15 @@ def test_a_downloader_without_the_wire_keeps_limits_of_its_own():
         entering = asyncio.ensure_future(scene.wire.enter(request))
         settle()
         assert entering.done()
+
+
+def test_all_that_wait_for_the_same_are_told():
+    scene, origin = Scene(), origin_of(SITE)
+    hold = Hold(IN_PAUSE, math.inf)
+    waits = [scene.gate.wait(origin, hold, Source.DIRECT) for _ in range(2)]
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    settle()
+    assert not any(task.done() for task in tasks)
+    scene.worker.admission._notify(origin)
+    settle()
+    assert all(task.done() for task in tasks)
