@@ -164,7 +164,7 @@ class Options:
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
     report: str | None = _setting("REP_REPORT", None, _path(".html", ".json"))
-    evidence: str | None = _setting("REP_EVIDENCE", None, _path(".jsonl"))
+    evidence: str | None = _setting("REP_EVIDENCE", None, _path(".jsonl", ".jsonl.gz"))
     purposes: tuple[str, ...] = _setting("REP_PURPOSES", (), several_of(PURPOSES))
     usage_action: str = _setting(
         "REP_USAGE_ACTION", "record", one_of("record", "drop-items", "drop")

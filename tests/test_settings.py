@@ -46,7 +46,7 @@ WRONG = {
     "REP_PURPOSES": ["seo", [1], [None], ",", True],
     "REP_USAGE_ACTION": ["keep"],
     "REP_REPORT": ["report.txt", 5, "a\0.json", True],
-    "REP_EVIDENCE": ["a\0.jsonl", "file:///a.jsonl", "evidence", "a.json", "a.jsonl.gz"],
+    "REP_EVIDENCE": ["a\0.jsonl", "file:///a.jsonl", "evidence", "a.json", "a.gz"],
     "REP_DEFER_TIMEOUT": [-1, "for ever"],
     "REP_CRAWL_DELAY_MAX": [-1, float("inf")],
     "ROBOTSTXT_USER_AGENT": [5, [], ["bot", 5], "*", "[" * 3_000, '["mybot"', "[5]", ["böt"]],
@@ -95,7 +95,7 @@ MISTAKES_IN_A_STORE = {
     [
         *(("REP_STORE", value, told) for value, told in MISTAKES_IN_A_STORE.items()),
         ("REP_PURPOSES", "seo", "a list of 'search', 'ai-input', 'ai-training', 'tdm'"),
-        ("REP_EVIDENCE", "evidence", "a path that ends in .jsonl"),
+        ("REP_EVIDENCE", "evidence", "a path that ends in .jsonl or .jsonl.gz"),
     ],
 )
 def test_a_mistake_that_is_known_is_told_with_what_may_be_meant(name, value, told):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from time import time
+from time import monotonic, time
 from typing import IO, Any, Final
 from uuid import uuid4
 
@@ -22,8 +24,12 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import without_credentials
 
 _OF_VERDICT: Final = ("allowed", "reason", "rule", "line", "robotstxt_url", "cause")
+_MAX_BYTES: Final = 32 * 1024
+_MAX_SECONDS: Final = 1.0
+"""Lines are written together: so many bytes, or those of so many seconds."""
 _BLOCK: Final = 1024**2
-"""Bytes at the end of the file in which the end of the last whole line is looked for."""
+_GZIP_BLOCK: Final = 64 * 1024
+_GZIP: Final = zlib.MAX_WBITS + 16
 
 
 class RobotsEvidence:
@@ -85,7 +91,7 @@ class RobotsEvidence:
         self._crawler.signals.disconnect(self._robotstxt_verdict, signals.robotstxt_verdict)
         self._crawler.signals.disconnect(self._robotstxt_forbidden, signals.robotstxt_forbidden)
         self._file.close()
-        if self._file.is_whole:
+        if not self._file.lost:
             self._logger.info("robots.txt evidence: %s", self._path)
 
 
@@ -111,48 +117,86 @@ def _robotstxt_of(decision: Decision | None) -> dict[str, Any]:
 
 
 class _LineFile:
-    """A file to which lines are appended.
+    """A file to which lines are appended: as they are, or for ``.gz`` in gzip members.
 
-    What an interrupted write has left at the end of the file is removed first. An error is logged,
-    and nothing is written after it: the file may end within a line.
+    Each member is complete, so that the file can be read after the crawl was killed. What an
+    interrupted write has left at the end of the file is removed first. An error is logged, and
+    nothing is written after it.
     """
 
     def __init__(self, path: Path, crawler: Crawler) -> None:
-        self._path = path
+        self.path = path
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self._is_gzip = path.suffix == ".gz"
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._written_at = monotonic()
+        self.lost = False
+        """Whether writing has failed. No more is tried then: the file may end within a line."""
         self._file: IO[bytes] | None = None
         try:
             # Not buffered, so that written lines are not lost if this process is killed.
             self._file = path.open("ab+", buffering=0)
-            start = self._file.seek(max(0, self._file.seek(0, 2) - _BLOCK))
-            if end := self._file.read(_BLOCK).rfind(b"\n") + 1:
-                self._file.truncate(start + end)
-        except OSError as error:
+            end = _end_of_members(self._file) if self._is_gzip else _end_of_lines(self._file)
+            if end < self._file.seek(0, 2):
+                self._file.truncate(end)
+        except (OSError, zlib.error) as error:
             self._lose(error)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all lines were written."""
-        return self._file is not None
 
     def write(self, line: bytes) -> None:
-        try:
-            while line and self._file is not None:
-                line = line[self._file.write(line) :]
-        except OSError as error:
-            self._lose(error)
-        if self._file is None:
-            stats.count(self._crawler, stats.EVIDENCE_LOST)
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= _MAX_BYTES or monotonic() - self._written_at >= _MAX_SECONDS:
+            self._flush()
 
     def close(self) -> None:
+        self._flush()
         if self._file is not None:
             self._file.close()
 
-    def _lose(self, error: OSError) -> None:
-        self.close()
-        self._file = None
-        LimitedLogger(__name__, self._crawler).error(
+    def _flush(self) -> None:
+        lines, self._lines, self._size = self._lines, [], 0
+        self._written_at = monotonic()
+        data = b"".join(lines)
+        rest = memoryview(gzip.compress(data) if self._is_gzip and data else data)
+        try:
+            while rest and self._file is not None and not self.lost:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._lose(error)
+        if self.lost:
+            stats.count(self._crawler, stats.EVIDENCE_LOST, len(lines))
+
+    def _lose(self, error: Exception) -> None:
+        self.lost = True
+        self._logger.error(
             "Evidence can't be written, the crawl continues without: %s: %s",
-            self._path,
-            error.strerror or error,
+            self.path,
+            getattr(error, "strerror", None) or error,
         )
+
+
+def _end_of_lines(file: IO[bytes]) -> int:
+    """Return the offset after the last line feed in the last MiB; that of the end without one."""
+    end = file.seek(0, 2)
+    start = file.seek(max(0, end - _BLOCK))
+    found = file.read(_BLOCK).rfind(b"\n")
+    return end if found < 0 else start + found + 1
+
+
+def _end_of_members(file: IO[bytes]) -> int:
+    """Return the offset after the last complete member of a gzip file (RFC 1952 §2.2)."""
+    file.seek(0)
+    position = end = 0
+    member = zlib.decompressobj(_GZIP)
+    while data := file.read(_GZIP_BLOCK):
+        position += len(data)
+        while data:
+            member.decompress(data)
+            if not member.eof:
+                break
+            data = member.unused_data
+            end = position - len(data)
+            member = zlib.decompressobj(_GZIP)
+    return end

@@ -1,29 +1,31 @@
 """Evidence: each decision is told truly, and stays readable whatever happens to the crawl."""
 
+import gzip
 import hashlib
 import json
 import logging
 import os
-import shutil
 from collections import Counter
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request
 from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
-from tests.crawling.crawl import ListSpider, crawl, releasing_when
+from tests.crawling.crawl import crawl, releasing_when
+from tests.crawling.process import CrawlProcess
 from tests.crawling.web import PAGE, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import Follows
 from tests.extensions.evidence import lines
+from tests.waiting import wait_until
 
 RULES = "User-agent: *\nDisallow: /private\nAllow: /private/open\n"
 SHA256 = hashlib.sha256(RULES.encode()).hexdigest()
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "new" / "folder" / "evidence.jsonl"
+@pytest.fixture(params=["evidence.jsonl", "new/folder/evidence.jsonl.gz"])
+def path(request, tmp_path):
+    return tmp_path / request.param
 
 
 def by_url(path):
@@ -134,6 +136,22 @@ async def test_what_a_dry_run_sends_and_where_a_handler_went_by_itself_is_told(w
     ]
 
 
+async def test_a_stale_copy_is_the_text_that_is_told(web, path, clock, tmp_path):
+    site = web.site(robots(RULES), answer(503))
+    settings = {
+        "REP_EVIDENCE": path,
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "REP_UNREACHABLE_STALE_AFTER": 0,
+    }
+    await crawl(site.url("/a"), settings=settings)
+    clock.advance(100_000)
+    await crawl(site.url("/b"), settings=settings)
+    first, second = lines(path)
+    assert first["sha256"] == second["sha256"] == SHA256
+    assert first["fetched"] == second["fetched"]
+    assert first["crawl"] != second["crawl"]
+
+
 async def test_crawls_at_once_append_to_one_file_and_know_what_the_other_has_fetched(web, path):
     site = web.site(held(robots(RULES)))
     options = {"meanwhile": releasing_when(lambda _: site.robots_requests, site)}
@@ -144,14 +162,37 @@ async def test_crawls_at_once_append_to_one_file_and_know_what_the_other_has_fet
     assert told == [(url, SHA256) for url in urls]
 
 
-async def test_what_an_interrupted_write_has_left_is_removed(web, path):
+@pytest.mark.parametrize("left", [b'{"time":"2026', b"\x1f\x8b\x08\x00\x00\x00"])
+async def test_what_an_interrupted_write_has_left_is_removed(web, path, left):
     site = web.site(robots(RULES))
     for number in range(3):
         await crawl(site.url(f"/{number}"), settings={"REP_EVIDENCE": path})
-        whole = path.read_bytes()
-        path.write_bytes(whole + b'{"time":"2026')
-    path.write_bytes(whole)
-    assert [line["url"] for line in lines(path)] == [site.url(f"/{number}") for number in range(3)]
+        begun = gzip.compress(left)[:-5] if path.suffix == ".gz" else left
+        path.write_bytes(path.read_bytes() + begun)
+    await crawl(site.url("/3"), settings={"REP_EVIDENCE": path})
+    assert [line["url"] for line in lines(path)] == [site.url(f"/{number}") for number in range(4)]
+
+
+def test_after_a_kill_it_is_read_and_the_resumed_crawl_appends(web, path, tmp_path):
+    site = web.site(robots(RULES), paths={"/held": [held(answer(200, PAGE)), answer(200, PAGE)]})
+    settings = {
+        "REP_EVIDENCE": str(path),
+        "JOBDIR": str(tmp_path / "job"),
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOAD_DELAY": 0.6,
+    }
+    urls = [site.url(f"/{name}") for name in (0, 1, 2, "held", 4)]
+    killed = CrawlProcess("asyncio", urls, **settings)
+    wait_until(lambda: "/held" in site.targets)
+    killed.kill()
+    before = lines(path)
+    assert before
+    assert {line["url"] for line in before} <= set(urls[:4])
+    CrawlProcess("asyncio", [site.url("/x")], **settings).result()
+    after = lines(path)
+    assert after[: len(before)] == before
+    assert {line["url"] for line in after[len(before) :]} >= {urls[4], site.url("/x")}
+    assert len({line["crawl"] for line in after}) == 2
 
 
 async def test_a_full_disk_stops_no_crawl(web, tmp_path):
@@ -167,24 +208,15 @@ async def test_a_full_disk_stops_no_crawl(web, tmp_path):
     assert result.stats["robotstxt/evidence/lost"] == 2
 
 
-async def test_a_folder_that_goes_meanwhile_stops_no_crawl(web, path):
+async def test_a_file_that_is_no_gzip_stays_as_it_is(web, tmp_path):
+    path = tmp_path / "evidence.jsonl.gz"
+    path.write_bytes(b"something else\n")
     site = web.site(robots(RULES))
-
-    class Spider(ListSpider):
-        @classmethod
-        def from_crawler(cls, crawler, *args, **kwargs):
-            crawler.signals.connect(cls.opened, signals.spider_opened)
-            return super().from_crawler(crawler, *args, **kwargs)
-
-        @classmethod
-        def opened(cls):
-            shutil.rmtree(path.parent)
-
-    settings = {"REP_EVIDENCE": path}
-    result = await crawl(site.url("/"), settings=settings, spidercls=Spider)
-    assert len(result.responses) == 1
-    begin = "Evidence can't be written, the crawl continues without: "
-    assert result.messages(logging.ERROR) == [f"{begin}{path}: No such file or directory"]
+    result = await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
+    assert path.read_bytes() == b"something else\n"
+    (error,) = result.messages(logging.ERROR)
+    assert error.startswith("Evidence can't be written, the crawl continues without: ")
+    assert result.stats["robotstxt/evidence/lost"] == 1
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -205,7 +237,7 @@ async def test_a_folder_that_is_read_only_stops_the_crawl(web, tmp_path):
             "{tmp}/" + 300 * "a" + ".jsonl",
             "it can't be written: File name too long",
         ),
-        ("REP_EVIDENCE", "{tmp}/evidence", "it must be a path that ends in .jsonl"),
+        ("REP_EVIDENCE", "{tmp}/evidence", "it must be a path that ends in .jsonl or .jsonl.gz"),
         ("REP_EVIDENCE", "{tmp}/%(no)s.jsonl", "placeholders are %(time)s"),
         ("REP_EVIDENCE", "{tmp}/%(name)d.jsonl", "placeholders are %(time)s"),
         ("REP_REPORT", "{tmp}/100%.json", "placeholders are %(time)s"),
