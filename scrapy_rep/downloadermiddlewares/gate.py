@@ -50,6 +50,7 @@ from scrapy_rep.exceptions import (
     dns_error_of,
 )
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.clock import Clock, Timer
@@ -239,15 +240,13 @@ class Gate:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
                 entry.mark_used()
-        is_for_all = origin is None or (override is not None and override.policy != "file")
-        request.meta[TICKET_KEY] = (  # a plain tuple, in less time
-            request.url,
-            None if is_for_all else tokens,
-            math.inf if self._dry_run else end,
-            delay,
-            source,
-            filtered,
-        )
+        valid_for: Tokens | None = tokens
+        if override is not None and override.policy != "file":
+            valid_for = None
+        if self._dry_run is not None:
+            valid_for, end = valid_for if origin else None, math.inf
+        # A plain tuple, in less time.
+        request.meta[TICKET_KEY] = request.url, valid_for, end, delay, source, filtered
         if verdict is not None:
             self._announcer.send_verdict(request, verdict, origin, decision)
         if judgement is not None:
