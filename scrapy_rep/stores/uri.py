@@ -15,7 +15,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.setting_readers import NotTakenError, Reader, integer, number
+from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, integer, number
 
 _IN_MEMORY: Final = ":memory:"
 _MAX_PREFIX: Final = 200
@@ -119,9 +119,12 @@ def check_uri(uri: str) -> None:
                 reader.read(value)
             except (ValueError, OverflowError):
                 raise NotTakenError(f"a URI whose {name} is {reader.takes}") from None
-        elif scheme.options is not _REDIS:  # redis-py checks its own options
+            continue
+        meant = closest(name, list(scheme.options), cutoff=0.7)
+        if meant is not None or scheme.options is not _REDIS:  # redis-py checks its own options
             names = ", ".join(scheme.options) or "none"
-            raise NotTakenError(f"a URI whose options are {names}, and not {name!r}")
+            hint = "" if meant is None else f"; did you mean {meant!r}?"
+            raise NotTakenError(f"a URI whose options are {names}, and not {name!r}{hint}")
 
 
 def is_persistent(uri: str) -> bool:
