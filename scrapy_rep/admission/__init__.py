@@ -1,1 +1,1 @@
-"""Whether a request may leave now, and may be sent now; and why not, one module for each reason."""
+"""Whether a request may leave now, and may be sent now; and why not."""

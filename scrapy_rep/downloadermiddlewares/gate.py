@@ -1,7 +1,8 @@
 """The gate: whether a request may be sent now.
 
-It is called twice: by the middleware, when a request leaves the queue, and by the wire, if the
-ticket of the request does not fit what is sent. It has five answers:
+It is called by the middleware, when a request leaves the queue; by the wire, if the ticket of the
+request does not fit what is sent; and for the URL of a response, if that is another. It has five
+answers:
 
 1. disallowed: the request is dropped;
 2. not known: it waits for the lookup, and is asked about again;
@@ -9,7 +10,8 @@ ticket of the request does not fit what is sent. It has five answers:
 4. held, and no queue of ours could hold it: it waits here;
 5. else: it goes back to the queue.
 
-What waits here doesn't count for CONCURRENT_REQUESTS. The wire lets it pass when a place is free.
+What waits here doesn't count for CONCURRENT_REQUESTS, up to a limit for other schedulers. The wire
+lets it pass when a place is free.
 """
 
 from __future__ import annotations

@@ -100,7 +100,8 @@ def has_only_downloads_with(crawler: Crawler, key: str) -> bool:
 def raised_concurrency(crawler: Crawler) -> Iterator[None]:
     """Increase CONCURRENT_REQUESTS by one in the ``with`` block, unless it sets no limit.
 
-    The downloader counts requests for robots.txt, too: they must not reduce the number of pages.
+    The downloader counts requests for robots.txt, and those that wait, too: they must not reduce
+    the number of pages.
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)
