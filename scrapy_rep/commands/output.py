@@ -27,6 +27,7 @@ _COLOURS: Final = {
 _WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _CLEAR: Final = "\r\x1b[K"
+_WIDTH: Final = 30
 _INTERVAL: Final = 0.1
 
 
@@ -55,7 +56,7 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 class Progress:
-    """Shows in the last line of the terminal how many URLs are done."""
+    """A bar in the last line of the terminal, on standard error."""
 
     def __init__(self, total: int) -> None:
         self._shows = sys.stderr.isatty()
@@ -75,7 +76,8 @@ class Progress:
             self.clear()
         elif self._shows and monotonic() - self._drawn >= _INTERVAL:
             self._drawn = monotonic()
-            sys.stderr.write(f"{_CLEAR}{done:,} of {self._total:,}")
+            bar = "#" * (done * _WIDTH // self._total)
+            sys.stderr.write(f"{_CLEAR}[{bar:.<{_WIDTH}}] {done:,} of {self._total:,}")
             sys.stderr.flush()
 
 

@@ -34,7 +34,7 @@ UNREADABLE = "redis-py can't read that URL"
         ([*STORE, "REP_STORE=redis://a/b"], "it must be 'redis://HOST:PORT/NUMBER'"),
         ([*STORE, "REP_STORE=redis://a?db=x"], UNREADABLE),
         ([*STORE, "REP_STORE=rediss://a?nosuch=1"], UNREADABLE),
-        ([*STORE, "REP_STORE=redis://a?tiemout=1"], UNREADABLE),
+        ([*STORE, "REP_STORE=redis://a?tiemout=1"], "did you mean 'timeout'?"),
         (["plan"], "plan requires URLs"),
         (["plan", "--json", A], "--json is an option of check, explain, lint and cache only"),
         (["check", "--spider", "pages", A], "there is no spider 'pages' in this project"),
