@@ -5,7 +5,7 @@
 Engines take turns within each round, so that a noisy moment of the machine hits all of them; times
 are of the processor, and a row's ratio is the median of the rounds' ratios. 'Ours' is what the
 middleware does: ``RobotsTxt.parse(body).rules_for("Scrapy")``, then
-``rules.verdict_for(target_of(url))``. Other engines: ``tests.conformance.speed``.
+``rules.verdict_for(target_of(url))``.
 """
 
 import argparse

@@ -16,7 +16,6 @@ VERSION = "2.0"
 HERE = Path(__file__).parent
 CASES = HERE / "cases.json"
 RESULTS = HERE / "results.json"
-SPEED = HERE / "speed.json"
 PAGE = HERE / "RESULTS.md"
 WHOSE = ("rfc", "google-doc", "google-parser", "decision")
 LATE = "no answer in time"
@@ -51,14 +50,10 @@ def gathered(cases, rows, order):
 
 def write(found):
     """Write the results of engines, a line for each, and the page that has tables of them."""
-    write_rows(RESULTS, found)
-    PAGE.write_text(page(found), encoding="utf-8")
-
-
-def write_rows(path, found):
     head = {key: value for key, value in found.items() if key != "engines"}
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found["engines"])
-    path.write_text(f'{json.dumps(head)[:-1]}, "engines": [\n{lines}\n]}}\n', encoding="utf-8")
+    RESULTS.write_text(f'{json.dumps(head)[:-1]}, "engines": [\n{lines}\n]}}\n', encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
 
 
 def summary(cases, name, version, answers):
@@ -139,7 +134,7 @@ Version {found["version"]} of the cases, {found["cases"]} of them. Run from {dat
 
 {markdown(table(rows))}
 Passed, of those that apply to the engine. An engine that gives no answer in time has not passed, and has not failed either.
-{speed()}
+
 ## Not passed
 
 {markdown([("engine", "whose", "cases"), *failures])}
@@ -152,36 +147,6 @@ def by_whose(row):
     """Return the ids of failed cases by whose they are."""
     whose = {case["id"]: case["whose"] for case in read_cases()}
     return {name: [case for case in row["failed"] if whose[case] == name] for name in WHOSE}
-
-
-def speed():
-    """Return the section about times, if they were taken."""
-    if not SPEED.exists():
-        return ""
-    found = read(SPEED)
-    return f"""
-## Speed
-
-{markdown(speed_table(found))}
-{found["says"]}
-"""
-
-
-def speed_table(found):
-    """Rows of a table: the time of a first verdict and of a further one, in microseconds."""
-    yield (
-        "engine",
-        "parse and first verdict, us",
-        "further verdict, us",
-        "files that it can't read",
-    )
-    for row in found["engines"]:
-        yield (
-            label(row),
-            f"{row['first']:,.1f}",
-            f"{row['further']:,.1f}",
-            str(row["errors"]),
-        )
 
 
 if __name__ == "__main__":
