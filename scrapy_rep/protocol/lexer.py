@@ -129,11 +129,13 @@ def line_pattern(*kinds: LineKind, fields: tuple[str, ...] = ()) -> re.Pattern[b
     ``fields`` are in lower case; a field that only begins with one is matched, too. There are two
     regex groups for each kind, then two for each field; one of all these groups has the value.
     """
-    forms = []
+    forms, letters = [], b""
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
         one_word = [name for name in names if b" " not in name]
         forms += [_any_case_pattern(names) + _COLON, _any_case_pattern(one_word) + _WORD]
-    return re.compile(_LINE % b"|".join(forms))
+        letters += b"".join(name[:1] + name[:1].upper() for name in names)
+    # The letters first: most lines of an HTML page begin with another character.
+    return re.compile(_LINE % (b"(?=[%b])(?:%b)" % (letters, b"|".join(forms))))
 
 
 def _names_of(of: LineKind) -> list[bytes]:
