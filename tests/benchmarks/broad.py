@@ -17,7 +17,7 @@ import time
 from scrapy import Request
 
 from tests.benchmarks import results
-from tests.benchmarks.broad_crawl import CRAWLS, crawl, host, web_of
+from tests.benchmarks.broad_crawl import CRAWLS, crawl, host, urls_of, web_of
 from tests.scheduler.queues import Doors, FakeCrawler, ours, scrapys
 
 
@@ -63,12 +63,11 @@ def _rates(name, stories, options):
     """Return the healthy pages of a second, and of a second of the processor."""
     healthy = [n for n, story in enumerate(stories) if story == "rules"]
     with web_of(stories) as web:
+        origins = healthy if name == "off" else range(len(stories))
         result = crawl(
-            web,
+            urls_of(web, origins, [f"/p/{page}" for page in range(options.pages)]),
             CRAWLS[name],
             mode=options.mode,
-            origins=healthy if name == "off" else list(range(len(stories))),
-            paths=[f"/p/{page}" for page in range(options.pages)],
             stop_after=len(healthy) * options.pages,
             at_most=options.at_most,
         )

@@ -49,15 +49,18 @@ def web_of(stories, seconds=0.01, **more):
     return ServerProcess(Path(__file__).parents[1] / "wire" / "server.py", found)
 
 
-def start(web, settings, *, origins, paths, mode="asyncio", at_most=None, **arguments):
-    """Begin to crawl these paths of the sites with these numbers."""
-    urls = [f"http://{host(number)}:{web.port}{path}" for path in paths for number in origins]
+def urls_of(web, origins, paths):
+    """Return the URLs of these paths of the sites with these numbers."""
+    return [f"http://{host(number)}:{web.port}{path}" for path in paths for number in origins]
+
+
+def start(urls, settings, *, mode="asyncio", at_most=None, **arguments):
     own = {"spider": f"{__name__}.Broad", "arguments": arguments, "at_most": at_most}
     return CrawlProcess(mode, urls, patience=3600, **own, **settings)
 
 
-def crawl(web, settings, **order):
-    return start(web, settings, **order).result()
+def crawl(urls, settings, **order):
+    return start(urls, settings, **order).result()
 
 
 class Broad(scrapy.Spider):

@@ -1,6 +1,6 @@
 """Pages a second of crawls of sites that were never seen, by the latency of the sites.
 
-    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--json FILE]
+    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--tls] [--json FILE]
 
 One server is all sites, over real sockets. It answers each request, for robots.txt and for the page
 of a site alike, after the latency. Crawls run one after the other, in turns: without robots.txt, with
@@ -12,22 +12,30 @@ import argparse
 import resource
 import statistics
 import tempfile
+from pathlib import Path
 
+from tests.acid.certificate import make_certificate
 from tests.benchmarks import results
-from tests.benchmarks.broad_crawl import CRAWLS, crawl, web_of
+from tests.benchmarks.broad_crawl import CRAWLS, RULES, crawl, host
+from tests.crawling.web import PAGE, Web, answer, robots
 
 
 def run(name, latency, options):
     """Return the pages of a second, and the processor time of a page in microseconds."""
-    web = web_of(["rules"] * options.sites, latency, robots_seconds=latency)
-    with web, tempfile.TemporaryDirectory() as folder:
+    wait = ["wait", latency]
+    with Web() as web, tempfile.TemporaryDirectory() as folder:
+        own = {"paths": {"*": [[wait, *answer(200, PAGE)]]}}
+        if options.tls:
+            own["certificate"] = make_certificate(Path(folder, "tls.pem")).as_posix()
+        rules = [wait, *robots(RULES["robots"])]
+        sites = [web.site(rules, host=host(number), **own) for number in range(options.sites)]
         settings = {
             **CRAWLS[name],
             "REP_STORE": f"sqlite:///{folder}/robots.sqlite",
             "CONCURRENT_REQUESTS": options.concurrency,
             "DNSCACHE_ENABLED": False,
         }
-        result = crawl(web, settings, origins=range(options.sites), paths=["/"])
+        result = crawl([site.url() for site in sites], settings)
     assert result["results"] == {"page": options.sites}, result["results"]
     return options.sites / result["seconds"], 1e6 * result["cpu"] / options.sites
 
@@ -53,6 +61,7 @@ def main():
     parser.add_argument("--sites", type=int, default=1_000)
     parser.add_argument("--concurrency", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tls", action="store_true", help="robots.txt and pages by https")
     results.add_option(parser)
     options = parser.parse_args()
     # Connections to all sites are kept.

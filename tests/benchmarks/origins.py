@@ -7,15 +7,20 @@ corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its 
 ours, ours again with the store that it has left, and ours with a store in memory, in turns. ``floor``
 is one more plain request a host, without any of these. All requests are start requests of one
 moment. Printed are the processor time of an origin above that of a crawl without robots.txt and its
-ratio to the built-in's; peak memory above the start; and the size of the store.
+ratio to the built-in's; peak memory above the start; the most tasks of asyncio alive at once, looked
+at every hundredth request, and the full collections of the garbage collector, which both grow if
+pages are let go in bunches; and the size of the store.
 """
 
 import argparse
+import asyncio
+import gc
 import math
 import random
 import statistics
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import scrapy
@@ -36,12 +41,14 @@ SEED = 9309
 HERE = "tests.benchmarks.origins"
 # Of Scrapy's queues the one that does not look at all hosts for each request.
 SCRAPYS = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+# The second crawl with a store waits for the turns that the first one has taken.
+WAITS_SHORT = {**OURS, "REP_CRAWL_DELAY_MAX": 1}
 CRAWLS = {
     "off": {**OFF, **SCRAPYS},
     "built-in": {**BUILTIN, **SCRAPYS},
-    "ours": OURS,
-    "again": OURS,
-    "memory": {**OURS, "REP_STORE": "memory://"},
+    "ours": WAITS_SHORT,
+    "again": WAITS_SHORT,
+    "memory": {**WAITS_SHORT, "REP_STORE": "memory://"},
     "floor": {**OFF, **SCRAPYS, "DOWNLOADER_MIDDLEWARES": {f"{HERE}.OneMore": 100}},
 }
 
@@ -59,6 +66,7 @@ class Handler:
 
     lazy = False
     bodies = ()
+    requests = most_tasks = 0
 
     def __init__(self, crawler):
         self.crawler = crawler
@@ -68,6 +76,10 @@ class Handler:
         return cls(crawler)
 
     async def download_request(self, request):
+        Handler.requests += 1
+        if Handler.requests % 100 == 0:
+            with suppress(RuntimeError):  # no loop of asyncio
+                Handler.most_tasks = max(Handler.most_tasks, len(asyncio.all_tasks()))
         await sleep(LATENCY)
         if not request.url.endswith("/robots.txt"):
             return Response(request.url, body=PAGE)
@@ -122,6 +134,8 @@ class Many(scrapy.Spider):
         self.crawl.told = {
             "seconds": time.process_time() - seconds,
             "memory": (peak_kib() - memory) / 1024,
+            "tasks": Handler.most_tasks,
+            "collections": gc.get_stats()[2]["collections"],
         }
 
 
@@ -142,7 +156,7 @@ def measure(options, origins):
                 rows[name].append(crawl(options.mode, origins, settings))
             stores.append(path.stat().st_size / origins if path.exists() else 0)
     print(f"{origins:,} origins, mode {options.mode}, median of {options.rounds}")
-    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7}")
+    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'tasks':>7} {'collections':>12}")
     costs = {
         name: statistics.median(
             1e6 * (row["seconds"] - off["seconds"]) / origins
@@ -150,17 +164,21 @@ def measure(options, origins):
         )
         for name, found in rows.items()
     }
-    memory = {name: statistics.median(row["memory"] for row in rows[name]) for name in rows}
+    memory, tasks, collections = (
+        {name: statistics.median(row[what] for row in rows[name]) for name in rows}
+        for what in ("memory", "tasks", "collections")
+    )
     for name, cost in costs.items():
         ratio = cost / costs.get("built-in", math.nan)
-        print(f"{name:>10} {cost:13.0f} {ratio:6.2f} {memory[name]:7.0f}")
+        bunching = f"{tasks[name]:7.0f} {collections[name]:12.0f}"
+        print(f"{name:>10} {cost:13.0f} {ratio:6.2f} {memory[name]:7.0f} {bunching}")
     print(f"the store: {statistics.median(stores):.0f} bytes an origin", flush=True)
     return costs, memory
 
 
 def _ratios(row, *names):
     pairs = (name.split("/") for name in names)
-    return {f"{one}/{other}": float(row[one] / row[other]) for one, other in pairs}
+    return {f"{a}/{b}": float(row[a] / row[b]) for a, b in pairs if a in row and b in row}
 
 
 def main():

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.benchmarks.broad_crawl import OURS, crawl, host, start, web_of
+from tests.benchmarks.broad_crawl import OURS, crawl, start, urls_of, web_of
 from tests.waiting import wait_until
 
 STORIES = ["rules", "rules", "missing", "recovers", "failing", "hang", "slow"]
@@ -32,29 +32,22 @@ def is_wrong(url, story):
 def test_killed_while_origins_wait_and_are_deferred_none_is_lost(tmp_path):
     accounts = tmp_path / "accounts"
     accounts.touch()
-    order = {
-        "origins": list(range(ORIGINS)),
-        "paths": ["/p/1", "/private/2"],
-        "accounts": str(accounts),
-    }
+    order = {"accounts": str(accounts)}
     settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
     # It can't end before it is killed: what hangs and what fails is waited for.
     first = {**settings, "REP_DEFER_TIMEOUT": 3600}
     stories = [STORIES[number % len(STORIES)] for number in range(ORIGINS)]
     with web_of(stories, 0.001) as web:
-        process = start(web, first, **order)
+        urls = urls_of(web, range(ORIGINS), ["/p/1", "/private/2"])
+        process = start(urls, first, **order)
         wait_until(lambda: process.has_ended or len(accounts.read_text().splitlines()) >= AFTER)
         assert not process.has_ended
         process.kill()
         before = Counter(line.split("\t")[0] for line in accounts.read_text().splitlines())
-        result = crawl(web, settings, **order)
+        result = crawl(urls, settings, **order)
         journal = web.journal()
     outcomes = Counter(line.split("\t")[0] for line in accounts.read_text().splitlines())
-    expected = {
-        f"http://{host(n)}:{web.port}{path}": story
-        for n, story in enumerate(stories)
-        for path in order["paths"]
-    }
+    expected = dict(zip(urls, 2 * stories, strict=True))
     lost = [(story, url) for url, story in expected.items() if url not in outcomes]
     assert {*outcomes} <= {*expected}
     assert lost == []
