@@ -66,7 +66,7 @@ class Announcer:
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
-        if robotstxt_verdict in _receivers_of(self._sender, ()):
+        if self.has_receiver(robotstxt_verdict):
             verdict = verdict.with_origin(origin)
             self.send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
@@ -88,5 +88,8 @@ class Announcer:
 
     def send(self, signal: object, **what: Any) -> None:
         """Send ``signal`` with its arguments, if the crawl has a receiver of it."""
-        if signal in _receivers_of(self._sender, ()):
+        if self.has_receiver(signal):
             self._crawler.signals.send_catch_log(signal=signal, **what)
+
+    def has_receiver(self, signal: object) -> bool:
+        return signal in _receivers_of(self._sender, ())

@@ -47,7 +47,7 @@ class Network:
         own = {"fetch": self.fetch, "parsed": self.parsed, "entries": entries}
         return make_cache(store, self.time.clock, **own, permits=permits)
 
-    async def parsed(self, robots, page):
+    def parsed(self, robots, page):
         """Do nothing with a robots.txt that was parsed."""
 
     async def fetch(self, origin, page):

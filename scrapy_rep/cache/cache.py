@@ -6,8 +6,8 @@ fetches of robots.txt ended, with the text) in the store. If the record has expi
 fetches robots.txt.
 """
 
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from scrapy import Request
 
@@ -21,11 +21,10 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
-Parsed = Callable[[RobotsTxt, Request], Coroutine[Any, Any, None]]
+Parsed = Callable[[RobotsTxt, Request], object]
 
 
 class LookupResult(NamedTuple):
@@ -40,7 +39,7 @@ class Cache:
     """Returns the entries of origins from memory, or after a lookup.
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
-    called and awaited with each robots.txt that is new in memory, and the request that waited.
+    called with each robots.txt that is new in memory, and the request that waited.
     If the crawl is closing, lookups raise CrawlClosingError.
     """
 
@@ -67,7 +66,6 @@ class Cache:
         self._time = lookups.clock.time
         self._began = self._time()
         self._logger = LimitedLogger(__name__, lookups.crawler)
-        self._background = Background()
 
     @property
     def closing(self) -> bool:
@@ -133,11 +131,6 @@ class Cache:
             entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
         return entry
 
-    async def finish(self) -> None:
-        """Wait until all fetches have ended, and all handlers of ``robots_parsed``."""
-        await self.lookups.finish()
-        await self._background.finish()
-
     def _result_of(self, lookup: Lookup[LookupResult], end: Record | Exception) -> LookupResult:
         if isinstance(end, CrawlClosingError):
             raise end
@@ -155,8 +148,7 @@ class Cache:
             return LookupResult(self._disallow_all(origin), None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         if result.robots is not None and end.copy is end.last and not is_known:
-            # Nobody waits for it: a handler may itself wait for requests to this origin.
-            self._background.start(self._parsed(result.robots, lookup.page))
+            self._parsed(result.robots, lookup.page)
         return result
 
     def put_record(self, origin: Origin, record: Record, tokens: Tokens) -> LookupResult:

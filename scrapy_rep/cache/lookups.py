@@ -73,7 +73,7 @@ class Lookup(Generic[T]):
     began: float
     """When it began, in seconds since the epoch."""
     waiters: list[Done[T]] = field(default_factory=list)
-    task: Deferred[None] | None = None
+    task: Deferred[object] | None = None
     has_lease: bool = False
     """Whether the lease of the origin was claimed, and not given to another worker."""
     polls: int = 0

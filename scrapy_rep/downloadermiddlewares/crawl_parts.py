@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
@@ -37,6 +36,7 @@ from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
+from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_settings import concurrent_requests
@@ -68,7 +68,9 @@ class CrawlParts:
         clock = Clock()
         overrides = Overrides(options.overrides, clock.time)
         self.override_log: OverrideLog = OverrideLog(crawler, overrides)
-        announcer = Announcer(crawler)
+        self._announcer = announcer = Announcer(crawler)
+        self._handlers = Background()
+        """Handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
         self._shared = get_shared(options)
         lookups: Lookups[LookupResult] = Lookups(
@@ -115,15 +117,15 @@ class CrawlParts:
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
 
-    async def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
-        """Send the signal ``robots_parsed`` of Scrapy, and wait for its handlers."""
-        # Most crawls have no handler, and the signal takes longer than all that is sent for it.
-        if _ROBOTS_PARSED is not None and any(
-            True for _ in dispatcher.getAllReceivers(self._crawler, _ROBOTS_PARSED)
-        ):
-            await self._crawler.signals.send_catch_log_async(
-                signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
-            )
+    def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
+        """Send the signal ``robots_parsed`` of Scrapy, if the crawl has a handler of it."""
+        if _ROBOTS_PARSED is None or not self._announcer.has_receiver(_ROBOTS_PARSED):
+            return
+        sent = self._crawler.signals.send_catch_log_async(
+            signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
+        )
+        # Nobody waits for it: a handler may itself wait for requests to this origin.
+        self._handlers.start(sent)
 
     def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
@@ -168,7 +170,8 @@ class CrawlParts:
             await self._shared.remove_user(self.cache.lookups)
 
     async def _finish(self) -> None:
-        await self.cache.finish()
+        await self.cache.lookups.finish()
+        await self._handlers.finish()
         await self._leases.background.finish()
 
 

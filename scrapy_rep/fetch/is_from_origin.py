@@ -77,24 +77,26 @@ def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     A 401 is one, too, if credentials were removed after a redirect to another origin.
     """
     transfer, response = answer.transfer, answer.response
-    status, header = response.status, _first_header(response, _SERVICE_ERRORS)
-    is_file = status in SUCCESSFUL and is_robotstxt(unwrap(answer.text, truncated=True))
-    if not transfer.sent:
-        # A middleware may well answer with 404, or nothing, what it doesn't want to be sent.
-        who, is_ok = "another middleware", is_file and has_known_line(answer.text)
-    elif transfer.rewritten is not None or transfer.after_service:
-        who, is_ok = _SERVICE, (is_file or status in ABSENT) and header is None
-    elif transfer.proxy is not None:
-        is_tunnel = response.url.startswith("https:") and status != _PROXY_ASKS
-        who, is_ok = "a proxy", (is_file or is_tunnel or status in ABSENT) and header is None
-    elif transfer.without_credentials and status == _UNAUTHORIZED:
+    status = response.status
+    is_of_service = transfer.rewritten is not None or transfer.after_service
+    if transfer.sent and not is_of_service and transfer.proxy is None:
+        if not transfer.without_credentials or status != _UNAUTHORIZED:
+            return None
         return RouteFailure(
             "it is redirected to an origin that asks for credentials, which are for another origin",
             _printable_host(response.url),
             "set HTTPAUTH_DOMAIN to a domain that both belong to, or REP_OVERRIDES for the site",
         )
+    header = _first_header(response, _SERVICE_ERRORS)
+    is_file = status in SUCCESSFUL and is_robotstxt(unwrap(answer.text, truncated=True))
+    if not transfer.sent:
+        # A middleware may well answer with 404, or nothing, what it doesn't want to be sent.
+        who, is_ok = "another middleware", is_file and has_known_line(answer.text)
+    elif is_of_service:
+        who, is_ok = _SERVICE, (is_file or status in ABSENT) and header is None
     else:
-        return None
+        is_tunnel = response.url.startswith("https:") and status != _PROXY_ASKS
+        who, is_ok = "a proxy", (is_file or is_tunnel or status in ABSENT) and header is None
     if is_ok:
         return None
     url = transfer.rewritten or transfer.proxy

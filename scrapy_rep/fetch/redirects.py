@@ -4,11 +4,11 @@ No redirect leads from a public host to a private one: loopback, private network
 """
 
 import socket
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from time import time
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urljoin
 
 from scrapy import Request
@@ -96,18 +96,17 @@ class Chain:
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
         """Return the facts of the fetch, which ends now, with those of ``answer`` if given."""
-        evidence = Evidence(time(), self.url, hops=tuple(self.hops), error=error)
-        if answer is None:
-            return evidence
-        return replace(
-            evidence,
-            status=answer.response.status,
-            size=len(answer.text),
-            truncated=answer.truncated,
-            cache_control=_header(answer.response, b"Cache-Control"),
-            age=_header(answer.response, b"Age"),
-            retry_after=_header(answer.response, b"Retry-After"),
-        )
+        of_answer: dict[str, Any] = {}
+        if answer is not None:
+            of_answer = {
+                "status": answer.response.status,
+                "size": len(answer.text),
+                "truncated": answer.truncated,
+                "cache_control": _header(answer.response, b"Cache-Control"),
+                "age": _header(answer.response, b"Age"),
+                "retry_after": _header(answer.response, b"Retry-After"),
+            }
+        return Evidence(time(), self.url, hops=tuple(self.hops), error=error, **of_answer)
 
 
 def location_of(answer: Answer, asked: str) -> str | None:

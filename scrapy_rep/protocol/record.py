@@ -12,7 +12,7 @@ from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 
-VERSION: Final = 4
+VERSION: Final = 5
 _VERSION: Final = bytes([VERSION])
 _LEVEL: Final = 1
 """Compression level of zlib: half the time of the default level, for a tenth more bytes."""
@@ -57,18 +57,20 @@ class Record:
         """Return the state and the copy as bytes; None if the copy that is stored stays."""
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
-        state = {
-            "origin": str(self.origin),
-            "last": {"kind": self.last.kind.value, **_without_defaults(self.last.evidence)},
-            **{name: getattr(self, name) for name in _OF_OUTAGE},
-        }
+        evidence = _without_defaults(self.last.evidence)
         body: bytes | None = None
         if isinstance(self.last, Available):
-            head = _to_json(_without_defaults(self.last.evidence)).encode()
+            head = _to_json(evidence).encode()
+            evidence = {"at": self.last.evidence.at}  # the rest is in the body
             inflated = len(head).to_bytes(4, "big") + head + self.last.body
             body = _VERSION + zlib.compress(inflated, _LEVEL)
         elif isinstance(self.last, Unavailable):
             body = b""
+        state = {
+            "origin": str(self.origin),
+            "last": {"kind": self.last.kind.value, **evidence},
+            **{name: getattr(self, name) for name in _OF_OUTAGE},
+        }
         return _VERSION + _to_json(state).encode(), body
 
     @classmethod
@@ -94,7 +96,6 @@ def _decode(state: bytes, body: bytes, key: str) -> Record:
         raise RecordError("record of another file")
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
-    evidence = _evidence_of(**last)
     since, seconds, tries, next_try = map(header.__getitem__, _OF_OUTAGE)
     since, seconds, next_try = map(_float_or_none, (since, seconds, next_try))
     if seconds is None or seconds < 0 or type(tries) is not int or tries < 0:
@@ -104,11 +105,12 @@ def _decode(state: bytes, body: bytes, key: str) -> Record:
     copy = _copy_of(body) if body and kind is not Kind.UNAVAILABLE else None
     outcome: Outcome
     if kind is Kind.AVAILABLE:
-        if copy is None or copy.evidence.at != evidence.at:
+        if copy is None or copy.evidence.at != last["at"]:
             raise RecordError("record without its text")
         outcome = copy
     else:
-        outcome = {Kind.UNAVAILABLE: Unavailable, Kind.UNREACHABLE: Unreachable}[kind](evidence)
+        failed = {Kind.UNAVAILABLE: Unavailable, Kind.UNREACHABLE: Unreachable}[kind]
+        outcome = failed(_evidence_of(**last))
     return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
 

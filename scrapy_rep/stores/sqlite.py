@@ -5,7 +5,6 @@ writes. Old records are deleted after a transaction, every few minutes or after 
 that is damaged, or of another program, is refused and stays as it is.
 """
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -59,8 +58,8 @@ FORMAT: Final = FileFormat(
 # before that time: a clock may be set back.
 _VALID: Final = "abs(:now - taken) < seconds"
 # What is above the limit, which Record.decode refuses, is not loaded into memory.
-_RECORDS: Final = """
-SELECT origin, state, body FROM records WHERE origin IN (SELECT value FROM json_each(:keys))
+_RECORD: Final = """
+SELECT origin, state, body FROM records WHERE origin = :key
 AND typeof(state) = 'blob' AND typeof(body) = 'blob' AND length(state) + length(body) <= :limit
 """
 _WORKERS: Final = f"""
@@ -198,8 +197,11 @@ class SQLiteStore:
         return self._reading.run(lambda connection: self._read(keys, connection))
 
     def _read(self, keys: Sequence[str], connection: sqlite3.Connection) -> Found:
-        values = {"keys": json.dumps(keys), "limit": MAX_ENCODED_SIZE}
-        records = {key: Stored(*row) for key, *row in connection.execute(_RECORDS, values)}
+        records = {
+            origin: Stored(*row)
+            for key in keys
+            for origin, *row in connection.execute(_RECORD, {"key": key, "limit": MAX_ENCODED_SIZE})
+        }
         (workers,) = connection.execute(_WORKERS, {"now": self._clock()}).fetchone()
         return Found(records, workers)
 

@@ -16,13 +16,13 @@ class Background:
     """Runs coroutines in the background, and logs their errors, as nobody awaits them."""
 
     def __init__(self) -> None:
-        self._tasks: set[Deferred[None]] = set()
+        self._tasks: set[Deferred[object]] = set()
         self._logger = LimitedLogger(__name__)
         self._ended: list[Promise[None]] = []
 
-    def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
+    def start(self, coroutine: Coroutine[Any, Any, object]) -> Deferred[object]:
         """Start ``coroutine``, which may end at once; return a Deferred to cancel it."""
-        task: Deferred[None] = deferred_from_coro(coroutine)
+        task: Deferred[object] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._log_failure)
         task.addBoth(self._remove, task)
@@ -38,7 +38,7 @@ class Background:
         if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
             self._logger.error("Error in a task in the background", exc_info=failure.value)
 
-    def _remove(self, _: None, task: Deferred[None]) -> None:
+    def _remove(self, _: object, task: Deferred[object]) -> None:
         self._tasks.discard(task)
         if not self._tasks:
             ended, self._ended = self._ended, []
