@@ -9,7 +9,7 @@ the wire calls ``admit_to_wire``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from scrapy import Request
@@ -63,8 +63,6 @@ class Admission:
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
-        self.paused_hosts: Mapping[str, object] = self.hosts.refused
-        """The hosts that have a pause, or had one and were not asked since then."""
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
         self.idle: Idle = Idle(crawler, options, clock, self.queues)
@@ -97,7 +95,9 @@ class Admission:
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
         entry = entry or self._cache.known_entry(origin)
-        if entry is not None and self._is_free(entry):
+        if entry is not None and not (
+            self.hosts.may_hold(entry.has_delay) or entry.is_unreachable or self.lookups.results
+        ):
             return None
         entry = entry or self.lookups.result(origin, self._clock.time())
         ask = Ask(origin, head, entry, self.decider, self.delay)
@@ -105,15 +105,6 @@ class Admission:
         if hold is None:
             self.reserve(ask)
         return hold
-
-    def _is_free(self, entry: Entry) -> bool:
-        """Return whether no reason need be asked about the origin of ``entry``: true for most."""
-        return not (
-            self.paused_hosts
-            or (entry.has_delay and self.hosts.keeps_delays)
-            or entry.is_unreachable
-            or self.lookups.results
-        )
 
     def delay(self, decision: Decision) -> float:
         """Return the seconds of the delay that the request needs; a new one is reported."""
@@ -130,26 +121,25 @@ class Admission:
         It then has the lease of its host, if a reason needs that, and ``ended`` must be called when
         it has ended.
         """
-        origin: Origin | None = None
-        if ticket.delay:
-            origin = origin_of_request(request)
-        elif self.paused_hosts and host_of(request) in self.paused_hosts:
-            # Where no robots.txt decides, by an override or a meta key, no pause holds either.
-            origin = self.decider.origin_governing(request)
+        if not self.hosts.may_hold(ticket.delay):
+            return None
+        # Where no robots.txt decides, by an override or a meta key, no pause holds either.
+        decides = origin_of_request if ticket.delay else self.decider.origin_governing
+        origin = decides(request)
         if origin is None:
             return None
         entry = self._cache.known_entry(origin)
         ask = Ask(origin, lambda: request, entry, self.decider, self.delay, on_wire=True)
         ask.delay = ticket.delay
-        hold = self.hold(ask)
+        hold = self.hosts.hold(ask)
         if hold is not None:
             return hold
         seconds = self.hosts.acquire(ask)
         if not seconds:
             return None
         refused = await self._claim(ask, seconds)
-        # That may have taken long, and a pause may have begun: the reasons are asked again.
-        hold = self.hold(ask) or refused
+        # That may have taken long, and a pause may have begun.
+        hold = self.hosts.hold(ask) or refused
         if hold is None:
             self.hosts.acquire(ask)
             stats.count(self._crawler, stats.TURNS)
@@ -201,7 +191,7 @@ class Admission:
 
     def pause_of(self, origin: Origin, request: Request) -> Hold | None:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
-        if origin.host not in self.paused_hosts:
+        if origin.host not in self.hosts.refused:
             return None
         return self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.delay))
 

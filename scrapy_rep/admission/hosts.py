@@ -165,6 +165,10 @@ class Hosts:
 
     # Whether a request may leave, and be sent.
 
+    def may_hold(self, delay: float) -> bool:
+        """Return whether ``hold`` need be asked about a request with this delay: about few."""
+        return bool((delay and self.keeps_delays) or self.refused)
+
     def hold(self, ask: Ask) -> Hold | None:
         """Return the hold of a request whose turn has not come, unless it will be dropped."""
         host = self._hosts.get(ask.host)

@@ -59,10 +59,9 @@ class Lookups:
         """Return that the robots.txt of ``ask`` must be looked up first.
 
         If the last lookup has failed, the request may leave: the middleware repeats the lookup, and
-        handles the error. A request that is about to be sent has been decided on, and that holds
-        although robots.txt may have expired since.
+        handles the error.
         """
-        if ask.on_wire or ask.origin in self.results or ask.entry is not None:
+        if ask.origin in self.results or ask.entry is not None:
             return None
         return Hold(UNKNOWN, math.inf)
 

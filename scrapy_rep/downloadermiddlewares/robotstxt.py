@@ -54,8 +54,7 @@ class RobotsTxtMiddleware:
         self._gate = parts.gate
         # Read for each request.
         self._asks_always = parts.asks_always
-        self._keeps_delays = parts.admission.hosts.keeps_delays
-        self._paused_hosts = parts.admission.paused_hosts
+        self._may_hold = parts.admission.hosts.may_hold
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -91,8 +90,7 @@ class RobotsTxtMiddleware:
                 verdict is None
                 or not verdict.allowed
                 or self._asks_always
-                or (entry is not None and entry.has_delay and self._keeps_delays)
-                or self._paused_hosts
+                or self._may_hold(entry is not None and entry.has_delay)
             ):
                 is_again = ticket.filtered is not None or ticket.source == Source.WIRE
                 self._parts.override_log.report(decision.override, returned=is_again)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -53,7 +52,7 @@ class Wire:
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._admission = admission
         self._read_pauses = admission.hosts.read_pauses
-        self._paused_hosts = admission.paused_hosts
+        self._may_hold = admission.hosts.may_hold
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
@@ -124,8 +123,7 @@ class Wire:
             url == request.url
             and (tokens is None or tokens == self._tokens_of(request))
             and self._time() < end
-            and not delay
-            and not self._paused_hosts
+            and not self._may_hold(delay)
         )
 
     async def _wait_until_admitted(
@@ -149,24 +147,28 @@ class Wire:
             if not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, latest)
                 ticket, decided_here = ticket_of(request), True
-            began = self._monotonic()
-            if not self._places.take(slot):
-                await self._places.wait(slot)
-                latest += self._monotonic() - began  # a place is another matter
-            hold, fits = None, False
+            latest += await self._take_place(slot)
             try:
+                hold = None
                 if ticket is not None:
                     hold = await self._admission.admit_to_wire(request, ticket)
-                # The place, or the store, may have come late.
-                is_in_time = decided_here or ticket is None or self._time() < ticket.end
-                fits = hold is None and is_in_time
-            finally:
-                if not fits:
-                    self._places.leave(slot)
-            if fits:
+            except BaseException:
+                self._places.leave(slot)
+                raise
+            # The place, or the store, may have come late.
+            if hold is None and (decided_here or self._is_valid(request, ticket)):
                 return
+            self._places.leave(slot)
             if hold is not None:
                 await self._wait(request, hold, latest)
+
+    async def _take_place(self, slot: str) -> float:
+        """Return the seconds for which the request had to wait for a place."""
+        if self._places.take(slot):
+            return 0.0
+        began = self._monotonic()
+        await self._places.wait(slot)
+        return self._monotonic() - began
 
     def _is_valid(self, request: Request, ticket: Ticket | None) -> bool:
         if ticket is None or ticket.url != request.url or ticket.end <= self._time():
@@ -204,8 +206,10 @@ class Wire:
 
     async def _wait(self, request: Request, hold: Hold, latest: float) -> None:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
-        if hold.until <= latest:
-            with suppress(CrawlClosingError):
+        try:
+            if hold.until <= latest:
                 await self.gate.wait(origin_of_request(request), hold, Source.WIRE)
                 return
+        except CrawlClosingError:
+            pass
         raise GivenBackError(self.gate.give_back(request))

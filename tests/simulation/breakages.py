@@ -16,7 +16,7 @@ from scrapy_rep.utils.requests import host_of
 change = MemoryStore._change
 pause_after = Hosts._pause_after
 acquire, ended = Hosts.acquire, Hosts.ended
-hold, end, pauses_left = Admission.hold, Admission.ended, HostLeases.pauses_left
+hold, end, pauses_left = Hosts.hold, Admission.ended, HostLeases.pauses_left
 
 
 def a_lease_is_given_to_all(self, asked):
@@ -106,7 +106,7 @@ BREAKAGES = {
         (Hosts, "read_pauses", pauses_are_not_read),
         (HostLeases, "pauses_left", nobody_knows_who_has_refused),
         (Admission, "ended", any_request_ends_the_lease),
-        (Admission, "hold", what_begins_during_a_claim_is_not_seen),
+        (Hosts, "hold", what_begins_during_a_claim_is_not_seen),
     ]
 }
 
