@@ -30,6 +30,12 @@ class Source(str, Enum):
     """A component that awaits ``engine.download_async``: the request waits at the gate."""
     WIRE = "wire"
     """The wire, where the ticket did not fit."""
+    RESPONSE = "response"
+    """A response with another URL: a request for that is decided on, and not sent."""
+
+
+AGAIN: Final = (Source.WIRE, Source.RESPONSE)
+"""Who asks about what has left already."""
 
 
 class Ticket(NamedTuple):

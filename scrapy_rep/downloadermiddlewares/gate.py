@@ -32,6 +32,7 @@ from scrapy_rep import signals, stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.ticket import (
+    AGAIN,
     TICKET_KEY,
     Source,
     Ticket,
@@ -180,7 +181,7 @@ class Gate:
     def _may_be_held(self, decision: Decision, source: Source) -> bool:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
         verdict, entry, origin = decision.verdict, decision.entry, decision.origin
-        if self._dry_run is not None or source is Source.WIRE:
+        if self._dry_run is not None or source in AGAIN:
             return False
         if source in _QUEUES and self._admission.queues:
             return False
@@ -197,10 +198,8 @@ class Gate:
             self._dry_run.report(request, decision, source)
             return None
         if verdict is None or not verdict.allowed:
-            # What was given back by the wire before would come to it again at once.
-            may_go_back = source is Source.QUEUE or (
-                source is Source.WIRE and ticket.filtered is None
-            )
+            # What the wire gives back waits in the queue, or comes to the middleware as DIRECT.
+            may_go_back = source in {Source.QUEUE, Source.WIRE}
             if may_go_back and self._is_deferred(decision, Source.QUEUE):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
@@ -217,12 +216,12 @@ class Gate:
             return False
         return self._admission.deferral.would_defer(source, decision.entry)
 
-    async def again(self, request: Request) -> Request | None:
-        """Ask about ``request`` a second time, as it will be sent: with the user's subclass.
+    async def again(self, request: Request, source: Source) -> Request | None:
+        """Ask about ``request`` a second time, as it is sent or was: with the user's subclass.
 
         What a subclass lets pass without a decision has no ticket and no verdict then.
         """
-        store_source(request, Source.WIRE)
+        store_source(request, source)
         spider = {"spider": self._crawler.spider} if self._takes_spider else {}
         returned: Request | None = await ensure_awaitable(self._process_request(request, **spider))
         if ticket_of(request) is None:
@@ -305,17 +304,17 @@ class Gate:
 
     async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
         """Wait for the lookup, which begins after a pause of the host, as for the queue."""
-        on_wire = source is Source.WIRE
+        is_again = source in AGAIN
         if self._admission.is_closing:
             raise CrawlClosingError
         stats.count(self._crawler, stats.WAITED)
         origin: Any = decision.origin
-        while not on_wire and (hold := self._admission.pause_of(origin, request)) is not None:
+        while not is_again and (hold := self._admission.pause_of(origin, request)) is not None:
             await self.wait(origin, hold, source)
         with self._uncounted(source):
             decision = await self.decider.decision(request, decision)
         verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
-        is_new = on_wire and entry is not None and now - entry.start < _LIFE
+        is_new = is_again and entry is not None and now - entry.start < _LIFE
         if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
             # It has expired, and decided on another page that waited for the same lookup.
             return decision._replace(verdict=None, entry=None)

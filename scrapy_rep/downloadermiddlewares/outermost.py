@@ -20,7 +20,7 @@ from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.ticket import TICKET_KEY, store_grant, ticket_of
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant, ticket_of
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
@@ -87,7 +87,7 @@ class OutermostMiddleware:
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response
         try:
-            if await gate.again(hop) is not None:
+            if await gate.again(hop, Source.RESPONSE) is not None:
                 return request.replace(dont_filter=True)
         except RobotsTxtDisallowed as error:
             request.meta[signals.META_KEY] = signals.as_meta(error.verdict)

@@ -16,7 +16,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.ticket import DIRECT, TICKET_KEY, Source, store_grant, take_ticket
+from scrapy_rep.admission.ticket import AGAIN, DIRECT, TICKET_KEY, store_grant, take_ticket
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
 from scrapy_rep.downloadermiddlewares.settings_log import (
@@ -92,7 +92,7 @@ class RobotsTxtMiddleware:
                 or self._asks_always
                 or self._may_hold(entry is not None and entry.has_delay)
             ):
-                is_again = ticket.filtered is not None or ticket.source == Source.WIRE
+                is_again = ticket.filtered is not None or ticket.source in AGAIN
                 self._parts.override_log.report(decision.override, returned=is_again)
                 return self._gate.ask(request, decision, ticket)
             self._gate.let_pass(request, decision, ticket)

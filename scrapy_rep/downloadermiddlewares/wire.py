@@ -189,10 +189,10 @@ class Wire:
         returned = None
         try:
             if may_take_long:
-                returned = await self.gate.again(request)
+                returned = await self.gate.again(request, Source.WIRE)
             else:
                 seconds = max(0.0, latest - self._monotonic())
-                returned = await within(seconds, self.gate.again(request))
+                returned = await within(seconds, self.gate.again(request, Source.WIRE))
         except TimeoutError:  # a lookup takes longer, or the next try is later
             end = -math.inf
         finally:

@@ -5,6 +5,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import robotstxt_verdict
 from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
@@ -82,6 +83,13 @@ async def test_a_page_whose_url_becomes_a_disallowed_one_is_dropped(web, url, to
     assert result.fetched == LooksAtPages.seen == [site.url("/a")]
     assert len(site.robots_requests) == 1
     check_dropped(result, request, site.url(to))
+
+
+async def test_a_page_whose_url_becomes_that_of_an_unreachable_site_is_fetched_once(web):
+    site, gone = web.site(robots(RULES)), web.site(answer(503))
+    result = await crawl(resolved(site, "/a", gone.url("/x")), settings=resolving())
+    assert site.targets == ["/a"]
+    assert [failure.value.verdict.reason for failure in result.failures] == [Reason.UNREACHABLE]
 
 
 async def test_what_a_middleware_has_itself_is_checked_too(web):
