@@ -19,19 +19,15 @@ DEFERRING = {"REP_DEFER_TIMEOUT": TIMEOUT}
 
 
 class ObservedDecider(Decider):
-    """A decider that notes its lookups, and fails if the test says so."""
+    """A decider that notes its lookups."""
 
     def __init__(self, *parts):
         super().__init__(*parts)
         self.under_way = 0
         self.most = 0
         """How many lookups were under way at a time."""
-        self.error = None
 
     def start_lookup(self, request, done):
-        if self.error is not None:
-            raise self.error
-
         def observed(entry, error):
             self.under_way -= 1
             done(entry, error)

@@ -124,14 +124,6 @@ async def test_a_success_ends_the_doubling(web):
     assert max(seconds) <= 1.25
 
 
-async def test_what_is_dropped_takes_no_turns(web):
-    paths = {"*": [refuses(429, "31536000")]}
-    site = web.site(robots("User-agent: *\nCrawl-delay: 0.2"), paths=paths)
-    result = await crawled(site, REP_DEFER_TIMEOUT=0.5, RETRY_TIMES=100)
-    assert result.stats["robotstxt/back_off_dropped"] == len(PAGES)
-    assert result.stats["robotstxt/turns"] < len(PAGES)
-
-
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     """Else the next one would leave only after this time."""
     monkeypatch.setattr(hosts, "_CHECK_INTERVAL", 3600.0)

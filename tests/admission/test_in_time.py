@@ -12,7 +12,6 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.admission import hosts
-from scrapy_rep.protocol.origin import origin_of
 from tests.admission.worker import DELAY, SITE, Worker, page
 from tests.waiting import settle
 
@@ -51,25 +50,11 @@ def test_the_delay_counts_from_the_response(worker, latency, next_at):
     assert worker.sends(second) is None
 
 
-def test_a_response_is_waited_for_until_the_request_was_sent_for_sure(worker):
-    worker.sends(page(1))
-    assert worker.sends(page(2)) == (WAITS, 2 * DELAY)
-    worker.time.advance(2 * DELAY)
-    assert worker.sends(page(2)) is None
-
-
 def test_if_the_loop_was_blocked_the_delay_counts_from_its_end(worker):
     """What was handed over before is written to the network only then."""
     worker.sends(page(1))
     worker.time.blocks(2 * DELAY + 1)
     assert worker.sends(page(2)) == (WAITS, worker.time.now + DELAY)
-
-
-def test_no_timer_is_left_of_a_request_that_has_ended(worker):
-    worker.sends(first := page(1))
-    assert len(worker.time.calls) == 1
-    worker.answered(first)
-    assert worker.time.calls == []
 
 
 def test_a_request_that_was_not_sent_takes_no_turn(worker):
@@ -80,16 +65,6 @@ def test_a_request_that_was_not_sent_takes_no_turn(worker):
     assert worker.leaves(page(3)) == (WAITS, DELAY)
     worker.hosts.undo_reserve("a.example")
     assert [str(origin) for origin in worker.told] == [SITE]
-
-
-def test_who_waits_is_told_when_a_response_makes_the_wait_shorter(worker):
-    first = page(1)
-    worker.sends(first)
-    assert worker.leaves(page(2)) == (WAITS, 2 * DELAY)
-    worker.time.advance(1)
-    worker.answered(first)
-    assert [str(origin) for origin in worker.told] == [SITE]
-    assert worker.leaves(page(2)) == (WAITS, 1 + DELAY)
 
 
 def test_the_scheduler_keeps_what_a_longer_download_delay_would_keep():
@@ -192,17 +167,6 @@ class Probing:
         return 0 if held is None else held[1] - self.worker.time.now
 
 
-def test_the_others_wait_for_the_response_to_the_probe():
-    scene = Probing()
-    assert scene.waits_for() == math.inf
-    assert scene.worker.leaves(scene.next) == (REFUSED, math.inf)
-    scene.worker.told.clear()
-    scene.worker.answered(scene.probe)
-    assert scene.worker.told == [origin_of(SITE)]
-    assert scene.waits_for() == 0
-    assert not scene.worker.hosts.refused
-
-
 @pytest.mark.parametrize("status", [200, 429, None])
 def test_a_longer_pause_that_is_asked_for_late_holds(status):
     scene = Probing()
@@ -254,26 +218,6 @@ def test_one_probe_is_sent_however_a_host_is_written():
         assert scene.waits_for() == math.inf
 
 
-def test_what_leaves_may_not_become_the_probe():
-    worker, _ = pair()
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    worker.time.advance(5.1)
-    assert worker.leaves(page(2)) is None
-    assert worker.leaves(page(3)) == (REFUSED, worker.time.now + 1)
-    worker.time.advance(1)
-    assert worker.leaves(page(3)) is None
-
-
-def test_a_pause_that_a_worker_meets_as_it_claims_the_lease_is_its_own():
-    worker, other = pair(delay=2)
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 10)
-    assert other.sends(page(2)) == (REFUSED, pytest.approx(10))
-    other.reads_pauses()
-    assert other.sends(page(2)) == (REFUSED, pytest.approx(10))
-
-
 def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker):
     other = worker.beside(REP_BACK_OFF_MAX=0)
     other.knows_delay()
@@ -286,21 +230,6 @@ def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker
         assert other.sends(sent) is None
         other.answered(sent)
         worker.time.advance(DELAY + 0.1)
-
-
-@pytest.mark.parametrize(
-    ("age", "waits", "knows"),
-    [(0.4, False, False), (0.7, False, True), (1.5, True, True)],
-)
-def test_a_request_waits_for_pauses_in_the_store_only_if_they_were_read_long_ago(age, waits, knows):
-    worker, other = pair()
-    other.reads_pauses()
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    other.time.advance(age)
-    assert (other.hosts.read_pauses() is not None) is waits
-    settle()
-    assert (other.sends(page(2)) is not None) is knows
 
 
 @pytest.mark.parametrize(("took", "age", "waits"), [(3, 5, False), (3, 7, True)])

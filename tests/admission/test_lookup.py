@@ -43,35 +43,7 @@ def test_what_no_robotstxt_governs_is_not_looked_up():
     assert scene.fetched == []
 
 
-def test_what_expires_at_once_lets_one_request_leave():
-    scene = Scene()
-    scene.asks(A, A)
-    scene.comes(A, seconds=0)
-    assert scene.leaves() == [A]
-    assert scene.fetched == [A, A]
-
-
 # Errors: the request leaves, so that the middleware meets the same error, and drops it.
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_after_an_error_of_a_lookup_the_request_leaves(caplog, known):
-    scene = Scene()
-    scene.decider.error = ZeroDivisionError("made up")
-    look_up, scene.admission.lookups.begin = scene.admission.lookups.begin, lambda: None
-    scene.asks(A)
-    if known:
-        scene.knows(A)
-    look_up()
-    settle()
-    assert f"Error while looking up robots.txt of {A}" in caplog.messages
-    assert scene.leaves() == [A]
-    assert scene.admission.lookups.results == {}, "used once"
-    scene.decider.error = None
-    scene.asks(B)
-    look_up()
-    settle()
-    assert scene.fetched == [B]
 
 
 @pytest.mark.parametrize(
@@ -132,13 +104,6 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     settle()
     assert scene.fetched == [A, B]
     assert scene.decider.under_way == 2
-
-
-def test_lookups_that_end_at_once_begin_the_next():
-    scene = Scene(permits=1)
-    scene.decider.error = ZeroDivisionError("made up")
-    assert scene.asks(A, B, C, D) == []
-    assert scene.leaves() == [A, B, C, D]
 
 
 # At the close.

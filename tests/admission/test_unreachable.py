@@ -10,7 +10,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.ticket import Source
-from scrapy_rep.admission.unreachable import MARGIN, describe_outages
+from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Outage, Reason
@@ -21,18 +21,6 @@ pytestmark = pytest.mark.event_loop
 
 def defers(scene, source):
     return scene.admission.deferral.would_defer(source, scene.cache.known_entry(A))
-
-
-def test_a_request_waits_for_the_next_try():
-    scene = Scene()
-    scene.knows(A, unreachable=True, seconds=10)
-    assert scene.asks(A) == []
-    (hold,) = (hold for _, hold, _ in scene.queue.holds())
-    assert hold.reason.text == "robots.txt is unreachable"
-    # By then it has come by all clocks.
-    assert hold.until == pytest.approx(scene.time.now + 10 + MARGIN)
-    scene.goes_on(10 + MARGIN)
-    assert scene.fetched == [A]
 
 
 def test_a_clock_that_is_set_back_makes_nobody_wait_for_it():
@@ -162,27 +150,6 @@ def test_a_spider_that_adds_what_can_not_leave_is_not_called_without_end():
     scene.time.advance(1)
     scene.nothing_leaves()
     assert (len(scene.queue), scene.idles) == (0, 1)
-
-
-def test_a_spider_is_called_as_soon_as_what_it_has_added_has_left():
-    scene = IdleScene()
-    assert not scene.may_close()
-    scene.knows(B)
-    scene.push(B)
-    assert len(scene.queue) == 2
-    scene.pop()
-    assert len(scene.queue) == 0
-
-
-def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
-    scene = IdleScene()
-    scene.goes_on(10 + MARGIN)
-    assert scene.fetched == [A]
-    scene.nothing_leaves()
-    assert scene.idles == 0, "the engine knows itself that it downloads nothing"
-    scene.fetches()
-    scene.nothing_leaves()
-    assert scene.idles == 1
 
 
 def busy(scene, what):

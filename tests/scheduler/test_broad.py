@@ -11,7 +11,6 @@ from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.admission import Admission
 from tests.crawling.crawl import (
-    SCRAPYS_QUEUE,
     Downloads,
     Lines,
     ListSpider,
@@ -99,33 +98,6 @@ async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock, mem
     assert result.stats["robotstxt/unreachable_dropped"] == 8
     assert result.fetched == [other.url("/1")]
     assert result.stats["finish_reason"] == "finished"
-
-
-async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web, clock):
-    """The one that is on its way when the answer has expired goes back to the queue."""
-    site = web.site(robots(RULES), answer(503), answer(503), robots(RULES))
-
-    class Expires:
-        """Comes before our middleware."""
-
-        def process_request(self, request):
-            if request.url == site.url("/3") and clock.time() < before + LONG:
-                clock.advance(LONG)
-
-    before = clock.time()
-    settings = {
-        **DEFER,
-        "REP_CACHE_TTL": LONG,
-        "REP_CACHE_TTL_MIN": 0,
-        "CONCURRENT_REQUESTS": 1,
-        "DOWNLOADER_MIDDLEWARES": {Expires: 10},
-    }
-    result = await crawl(*(site.url(f"/{n}") for n in range(6)), settings=settings)
-    assert sorted(site.targets) == [f"/{n}" for n in range(6)]
-    assert result.dropped == {}
-    assert len(site.robots_requests) == 4
-    assert result.stats["robotstxt/deferred"] == 3
-    assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
 def lost(result):
@@ -311,26 +283,3 @@ async def test_a_time_limit_that_is_none_closes_no_site(web, limit):
     page = Request(site.url("/"), meta={"download_timeout": 60})
     result = await crawl(page, spidercls=Spider)
     assert result.fetched == [page.url]
-
-
-async def test_what_waits_for_its_turn_under_another_queue_is_kept_at_a_stop(web, tmp_path):
-    site = web.site(held(robots("User-agent: *\nCrawl-delay: 0.3\n")))
-    paths = [f"/{n}" for n in range(12)]
-    settings = {
-        **SCRAPYS_QUEUE,
-        "JOBDIR": str(tmp_path / "job"),
-        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
-        "CONCURRENT_REQUESTS": 4,
-    }
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/waited") == len(paths))
-        site.release()
-        await until(lambda: len(site.targets) > 5)
-        close(crawler)
-
-    urls = map(site.url, paths)
-    first = await crawl(*urls, settings=settings, meanwhile=meanwhile)
-    assert first.failures == []
-    await crawl(settings={**settings, "REP_CRAWL_DELAY_MAX": 0})
-    assert sorted(site.targets) == sorted(paths)

@@ -57,15 +57,6 @@ def test_order_is_that_of_scrapys_queue(downstream, start, seed):
     assert len(queues[1]) == 0
 
 
-def test_an_origin_that_waits_holds_up_no_other_of_its_slot():
-    doors = Doors({"http://a.example"})
-    first, second = Request("https://a.example/1", priority=5), Request("http://a.example/1")
-    queue = in_memory(first, second, crawler=FakeCrawler(doors))
-    assert drain(queue) == [second.url]
-    doors.let("https://a.example")
-    assert drain(queue) == [first.url]
-
-
 def test_origins_of_a_slot_take_turns_by_priority():
     popped = drain(
         in_memory(
@@ -126,20 +117,6 @@ def test_a_slot_that_is_busy_with_a_direct_download_comes_after_idle_ones():
 
 
 # How long requests of unreachable origins are deferred, in made-up time.
-
-
-@pytest.mark.event_loop
-def test_requests_whose_next_try_comes_too_late_are_dropped_at_once():
-    scene = Scene()
-    scene.knows(A, unreachable=True, seconds=TIMEOUT + 40)
-    scene.push(A, A)
-    # To the middleware, which drops them.
-    assert scene.pop() == [(A, "overdue")] * 2
-    assert scene.crawler.stats == {}
-    assert scene.timers == []
-    # One that comes when the next try is near enough is deferred.
-    scene.time.advance(50)
-    assert scene.asks(A) == []
 
 
 @pytest.mark.event_loop

@@ -37,8 +37,7 @@ LOSES = "unreachable are dropped at once, because the scheduler does not defer t
 def redis(redis_server):
     client = redis_server.client
     client.flushall()
-    yield client
-    client.config_set("maxmemory", 0)
+    return client
 
 
 # Real crawls.
@@ -301,20 +300,6 @@ def test_what_is_deferred_waits_in_redis(redis, doors, queue, monkeypatch, kind)
     assert drain(queue) == urls
     assert queue._crawler.stats["robotstxt/deferred"] == 5
     assert redis.keys("*") == []
-
-
-@pytest.mark.parametrize("kind", [RobotsAwareRedisFifoQueue])
-def test_what_cannot_be_moved_to_a_full_redis_waits_here(redis, doors, queue):
-    doors.seconds = {DOWN: 600.0}
-    fill(queue, f"{DOWN}/1", f"{UP}/1")
-    redis.config_set("maxmemory", 1)
-    assert drain(queue) == [f"{UP}/1"]
-    redis.config_set("maxmemory", 0)
-    assert queue._own.count_deferred() == (1, True)
-    assert queue._crawler.stats[QUEUE_ERRORS] == 1
-    doors.seconds = {}
-    doors.tell(DOWN)
-    assert drain(queue) == [f"{DOWN}/1"]
 
 
 def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkeypatch):

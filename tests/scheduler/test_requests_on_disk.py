@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import weakref
-from contextlib import closing, suppress
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -134,20 +134,6 @@ def test_what_the_disk_does_not_give_is_left_so_that_the_crawl_ends(tmp_path, ca
     says = "The requests of a.example can't be read, and are left in JOBDIR: 2"
     assert says in caplog.messages
     assert len(drain(on_disk(tmp_path, state=queue.close()))) == 2
-
-
-def test_a_lane_that_is_found_to_be_unreadable_when_it_is_asked_about_is_gone(tmp_path, caplog):
-    class Reads(Doors):
-        def hold(self, ask):
-            with suppress(LookupError):
-                ask.head()
-
-    on_disk(tmp_path, *pages("a.example", 1, 2), *pages("b.example", 1)).close()
-    damage(tmp_path, "request = x'00'")
-    queue = on_disk(tmp_path, crawler=FakeCrawler(Reads()))
-    assert drain(queue) == urls(pages("b.example", 1))
-    assert len(queue) == 0
-    assert ["Unable to read request" in text for text in caplog.messages] == [True, True]
 
 
 @pytest.mark.parametrize(
