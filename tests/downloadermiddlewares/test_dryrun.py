@@ -72,32 +72,6 @@ async def test_a_dry_run_tells_of_a_url_without_an_origin(web):
     assert f"Dry run, would drop <GET {bad.url}>: no-origin" in result.messages()
 
 
-async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, clock):
-    site = web.site(answer(503))
-    urls = [site.url("/1"), site.url("/2")]
-    ear = Ear("robotstxt_forbidden")
-    result = await crawl(
-        urls[0],
-        settings={
-            "REP_DRY_RUN": True,
-            "REP_DEFER_TIMEOUT": 1800,
-        },
-        opened=ear.listen,
-        phases=[clock.later(3600, urls[1])],
-    )
-    assert result.fetched == urls
-    assert result.stats["robotstxt/dry_run/deferred"] == 1
-    # For longer than it would have waited.
-    assert result.stats["robotstxt/dry_run/forbidden"] == 1
-    assert {what["request"].url for _, what in ear.heard} == {urls[1]}
-    begin = (
-        f"Dry run, would defer <GET {urls[0]}>: robots.txt is unreachable: status 503, next try at "
-    )
-    assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
-    (_, warning) = [text for text in result.messages(logging.WARNING) if "503" in text]
-    assert "its pages are disallowed" in warning
-
-
 @pytest.mark.parametrize("name", ["decision.decider.split_url", "decision.usage.describe"])
 async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch, name):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))

@@ -1,6 +1,5 @@
 """The middleware closest to the downloader: what is sent and what came is what was decided on."""
 
-import asyncio
 import logging
 
 import pytest
@@ -10,11 +9,11 @@ from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import HtmlResponse
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware, SettingsError
+from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
+from tests.crawling.crawl import close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
-from tests.waiting import PATIENCE, Clock, until
+from tests.waiting import PATIENCE, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 NAMED = "User-agent: *\nDisallow:\n\nUser-agent: otherbot\nDisallow: /for-others\n"
@@ -293,19 +292,6 @@ async def test_the_case_of_a_scheme_hides_no_user_agent(web):
     assert site.targets == []
 
 
-async def test_what_is_decided_again_takes_no_second_turn(web, tmp_path):
-    site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
-    settings = {
-        **behind(Rewrites),
-        **SCRAPYS_QUEUE,
-        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
-    }
-    requests = [Request(site.url("/alias"), meta={"to": "/1"}), site.url("/2")]
-    result = await crawl(*requests, settings=settings)
-    assert sorted(site.targets) == ["/1", "/2"]
-    assert result.stats["robotstxt/turns"] == 2
-
-
 def sets_user_agent(request):
     request.headers["User-Agent"] = "otherbot/2.0"
 
@@ -332,47 +318,6 @@ async def test_what_is_changed_in_a_download_slot_is_decided_on(web, change):
     result = await crawl(site.url("/for-others"), site.url("/a"), opened=opened)
     assert site.targets == ["/a"]
     assert result.dropped == {site.url("/for-others"): "rule"}
-
-
-class Gathers:
-    """Keeps pages until there are four of them."""
-
-    def __init__(self):
-        self.waiting = []
-
-    async def process_request(self, request):
-        if request.url.endswith("/robots.txt"):
-            return
-        over = asyncio.get_running_loop().create_future()
-        self.waiting.append(over)
-        if len(self.waiting) == 4:
-            for each in self.waiting:
-                each.set_result(None)
-        await over
-
-
-async def test_rules_looked_up_for_a_page_that_is_decided_again_decide_on_no_other_when_expired(
-    web, monkeypatch
-):
-    clock = Clock(monkeypatch)
-    rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "max-age=1"})
-    site = web.site(rules)
-
-    def opened(crawler):
-        crawler.downloaded = lambda: clock.advance(3)
-        crawler.signals.connect(crawler.downloaded, signals.response_downloaded)
-
-    settings = {
-        **behind(Gathers),
-        "REP_CACHE_TTL_MIN": 0,
-        # One after another.
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "DOWNLOAD_DELAY": 0.05,
-    }
-    pages = [site.url(f"/{number}") for number in range(4)]
-    await crawl(*pages, settings=settings, opened=opened)
-    assert len(site.targets) == 4
-    assert len(site.robots_requests) == 4
 
 
 async def test_a_request_that_needs_a_lookup_at_the_wire_keeps_no_place_of_its_slot(web):
@@ -414,34 +359,3 @@ async def test_a_request_is_given_back_for_a_lookup_at_the_wire_only_once(web):
     assert site.targets == ["/1"]
     assert result.stats["robotstxt/returned_to_scheduler"] == 1
     assert len(site.robots_requests) <= 4
-
-
-async def test_a_subclass_that_takes_long_to_exempt_a_page_has_its_time(web):
-    class Exempting(RobotsTxtMiddleware):
-        async def process_request(self, request):
-            await sleep(2.2)
-
-    site = web.site(robots("User-agent: *\nDisallow: /"))
-    path = global_object_name(RobotsTxtMiddleware)
-    middlewares = {path: None, RobotsTxtMiddleware: None, Exempting: 100}
-    await crawl(site.url("/1"), settings={"DOWNLOADER_MIDDLEWARES": middlewares})
-    assert site.targets == ["/1"]
-
-
-async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of_its_rules(
-    web, monkeypatch
-):
-    clock = Clock(monkeypatch)
-    rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "max-age=1"})
-    site, other = web.site(robots(RULES)), web.site(rules)
-
-    class Moves:
-        def process_request(self, request):
-            if request.url.startswith(site.url("/moved")):
-                request._set_url(request.url.replace(site.url(), other.url()))
-
-    phases = [[site.url("/moved/2")], clock.later(3, other.url("/3"))]
-    settings = {**behind(Moves), "REP_CACHE_TTL_MIN": 0}
-    await crawl(site.url("/moved/1"), settings=settings, phases=phases)
-    assert other.targets == ["/moved/1", "/moved/2", "/3"]
-    assert len(other.robots_requests) == 2

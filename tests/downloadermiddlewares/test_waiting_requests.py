@@ -11,10 +11,9 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.stores.sqlite import SQLiteStore
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, releasing_when, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, releasing_when, stat
 from tests.crawling.crawl import crawl as crawl_with
-from tests.crawling.web import HANGS, answer, held, robots
+from tests.crawling.web import held, robots
 from tests.waiting import until
 
 
@@ -42,31 +41,6 @@ async def test_waiters_with_other_tokens_get_their_own_rules(web):
     result = await crawl(*pages, meanwhile=all_wait)
     assert sorted(result.dropped) == [site.url("/a?a"), site.url("/b?b")]
     assert len(site.robots_requests) == 1
-
-
-NO_LONGER = "robotstxt/outcome_count/unreachable"
-"""Would be there if a crawl had waited for a robots.txt that hangs, as long as that may take."""
-
-
-def closed_with(site, number):
-    """Close the crawl when so many requests wait, and the site has been asked for its robots.txt."""
-    return closing_when(lambda crawler: have_waited(crawler, number) and site.robots_requests)
-
-
-async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_path):
-    site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
-    settings = {"JOBDIR": str(tmp_path)}
-    urls = [Request(site.url(path), priority=2) for path in ("/1", "/private", "/3")]
-    for asked in (urls, ()):
-        closed = await crawl(*asked, settings=settings, meanwhile=closed_with(site, 3))
-        assert closed.stats["robotstxt/returned_to_scheduler"] == 3
-        assert closed.failures == []
-        assert site.targets == []
-    last = await crawl(settings=settings)
-    assert sorted(site.targets) == ["/1", "/3"]
-    assert list(last.dropped) == [site.url("/private")]
-    assert {(r.request.priority, r.request.dont_filter) for r in last.responses} == {(2, False)}
-    assert not [key for r in last.responses for key in r.meta if key.startswith("_robotstxt")]
 
 
 def boom(*args, **kwargs):
@@ -126,18 +100,6 @@ async def test_after_an_error_in_the_queue_the_middleware_decides(
     assert [text for text in result.messages(40) if text.startswith(begin)]
 
 
-async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch, tmp_path):
-    monkeypatch.setattr(SQLiteStore, "write", boom)
-    site = web.site(robots("User-agent: *\nDisallow: /private"))
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    urls = [site.url("/1"), site.url("/private"), site.url("/3")]
-    result = await crawl(*urls, settings=settings)
-    assert sorted(site.targets) == ["/1", "/3"]
-    assert list(result.dropped.values()) == ["rule"]
-    warning, _ = result.messages(30)
-    assert warning.endswith("records of robots.txt are kept in memory: RuntimeError('boom')")
-
-
 async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     from scrapy import signals
 
@@ -149,16 +111,6 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
     result = await crawl(site.url("/1"), site.url("/private"), opened=opened)
     assert site.targets == ["/1"]
     assert list(result.dropped.values()) == ["rule"]
-
-
-async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
-    rules = "User-agent: *\nDisallow: /private\n"
-    site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
-    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **SCRAPYS_QUEUE}
-    urls = [site.url(f"/{number}") for number in range(4)]
-    result = await crawl_with(*urls, settings=settings)
-    assert sorted(result.fetched) == urls
-    assert len(site.robots_requests) == 4
 
 
 async def test_rules_that_memory_has_no_room_for_are_read_again(web, monkeypatch, tmp_path):

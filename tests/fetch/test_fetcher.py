@@ -38,17 +38,6 @@ async def test_an_unconditional_get_of_the_lower_case_name_without_userinfo(web)
     assert not [text for text in (str(site.journal), *result.messages()) if "secret" in text]
 
 
-@pytest.mark.spec("S-1")
-async def test_each_port_and_scheme_has_its_own(web, certificate):
-    closed = robots("User-agent: *\nDisallow: /")
-    sites = [web.site(robots("")), web.site(closed), web.site(closed, certificate=certificate)]
-    urls = [site.url("/a") for site in sites]
-    result = await crawl(*urls)
-    assert result.fetched == urls[:1]
-    assert result.dropped == dict.fromkeys(urls[1:], "rule")
-    assert [len(site.robots_requests) for site in sites] == [1, 1, 1]
-
-
 @pytest.mark.spec("F-2")
 async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
     other = web.site(robots(RULES), host="127.0.0.1")
@@ -106,7 +95,7 @@ async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web
 
 
 @pytest.mark.spec("F-3")
-async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path):
+async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path, clock):
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     site, other = moved(web)
     await crawl(other.url("/a"), settings=settings)
@@ -117,13 +106,7 @@ async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_p
     # The rules that were read for the hop count as new for the pages of their origin.
     if HAS_ROBOTS_PARSED:
         assert [request.url for _, request in result.parsed] == [other.url("/b")]
-
-
-@pytest.mark.spec("F-3")
-async def test_stored_rules_that_have_expired_end_no_chain(web, tmp_path, clock):
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    site, other = moved(web)
-    await crawl(other.url("/a"), settings=settings)
+    # Rules that have expired end none.
     clock.advance(DAY)
     result = await crawl(site.url("/private"), settings=settings)
     assert result.dropped == {site.url("/private"): "rule"}
@@ -262,15 +245,6 @@ async def test_a_401_without_the_credentials_of_the_crawl_allows_nothing(web):
 
 DELAYED = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}}}
 """A delay longer than a fetch may take, but for pages."""
-
-
-@pytest.mark.spec("F-7")
-async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clock):
-    site = web.site(answer(503), robots(RULES))
-    phases = [clock.later(DAY, site.url("/after"))]
-    result = await crawl(site.url("/before"), settings=DELAYED, phases=phases)
-    assert list(result.dropped) == [site.url("/before")]
-    assert site.targets == ["/after"]
 
 
 async def test_robots_txt_does_not_wait_on_a_machine_that_was_just_started(web, just_started):
