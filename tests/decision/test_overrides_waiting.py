@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-
 import pytest
-from scrapy import Request
 
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, releasing_when, stat
 from tests.crawling.web import answer, held, robots
 from tests.decision.test_overrides import overridden, override
 from tests.scheduler.test_broad import DEFER
 from tests.test_signals import Ear
-from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
 AS_PARTNER = overridden(override("agent", agent="partner"))
@@ -61,26 +57,3 @@ async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(we
     assert len(site.robots_requests) == 2
     # Its rules were looked for by the name that the override gives.
     assert "robotstxt/waited" not in result.stats
-
-
-async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web, clock):
-    site = web.site(answer(503), robots(RULES), paths={"/slow": [held(answer(200))]})
-    until_then = datetime.fromtimestamp(clock.time() + 3600, timezone.utc)
-    urls = [site.url(path) for path in ("/1", "/private", "/private/2")]
-
-    async def meanwhile(crawler):
-        await until(lambda: site.targets)
-        await until(lambda: stat(crawler, "scheduler/enqueued") >= 1 + len(urls))
-        clock.advance(3600)
-        site.release()
-
-    settings = {
-        **DEFER,
-        **overridden(override("ignore", until=until_then)),
-        "CONCURRENT_REQUESTS": 1,
-    }
-    slow = Request(site.url("/slow"), priority=1)
-    result = await crawl(slow, *urls, meanwhile=meanwhile, settings=settings)
-    # Whatever left the queue before the end, it was one request.
-    assert sorted(site.targets) == ["/1", "/slow"]
-    assert result.dropped == dict.fromkeys(urls[1:], "rule")

@@ -5,8 +5,6 @@ import pytest
 from scrapy_rep.decision.spellings import other_spellings, verdict_of_rules, without_dot_segments
 from scrapy_rep.protocol import Reason, RobotsTxt, target_of
 from scrapy_rep.utils.requests import stripped_url
-from tests.crawling.crawl import crawl
-from tests.crawling.web import robots
 
 
 def spellings(url):
@@ -78,11 +76,3 @@ def test_a_url_of_very_many_spellings_is_disallowed():
     url = "http://h//./%2e%2e\\%zz/./\t%2E%2e;a ?/../? \t \t?"
     assert len(spellings(url)) > 32
     assert verdict_of_rules(rules, url).reason is Reason.TOO_COSTLY
-
-
-async def test_no_disallowed_page_is_had_by_another_spelling(web):
-    rules = ("/private$", "/search?", "/$", "////a", "//a")
-    site = web.site(robots("\n".join(["User-agent: *", *map("Disallow: {}".format, rules)])))
-    paths = ["/private;", "/search;?q=2", "/x/..;", "//a", "/privately;a"]
-    await crawl(*map(site.url, paths))
-    assert site.targets == ["/privately;a"]

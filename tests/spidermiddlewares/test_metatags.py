@@ -263,24 +263,6 @@ async def test_an_item_that_can_not_be_marked_loses_nothing_of_what_comes_after_
     assert bool(result.messages(logging.ERROR)) == isinstance(item, Frozen)
 
 
-async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
-    many = {
-        "/tags": page("<meta name=robots content=all>" * 9_000 + "<a href=/tags-next>"),
-        "/attributes-next": page(meta("nofollow")),
-        "/header-next": page(meta("nofollow")),
-        "/attributes": page(f"<meta name=robots content=index {'a ' * 1_000}>"),
-        "/header": page(X_Robots_Tag="x," * 3_000),
-    }
-    site = web.site(paths=PATHS | many)
-    urls = [site.url(path) for path in ("/tags", "/attributes", "/header")]
-    result = await crawl(*urls, then=lambda r: [f"{r.url}-next"])
-    assert {"/attributes-next", "/header-next"} < set(site.targets)
-    assert "/tags-next" not in site.targets
-    assert result.stats["robotstxt/tags/too_many"] == 1
-    (line,) = result.messages(name="scrapy_rep.spidermiddlewares.metatags")
-    assert line.startswith("Too many robots tags, the page is treated as none: ")
-
-
 # All that Python calls an encoding; a site may name any.
 @pytest.mark.parametrize(
     ("encoding", "body"),

@@ -232,29 +232,3 @@ async def test_of_a_redirect_the_last_file_and_header_count(web):
     assert result.responses[0].meta["robotstxt"]["usage"]["results"] == {"ai-training": "allow"}
     assert result.dropped == {end.url("/no"): "usage"}
     assert end.targets == ["/ok"]
-
-
-async def test_what_is_downloaded_directly_is_judged_too(web):
-    site = web.site(usage("Content-Usage: /no train-ai=n"))
-    found = []
-
-    class Spider(ListSpider):
-        async def start(self):
-            with pytest.raises(RobotsUsageDisallowed) as caught:
-                await self.crawler.engine.download_async(scrapy.Request(site.url("/no")))
-            found.append(caught.value.results)
-            response = await self.crawler.engine.download_async(scrapy.Request(site.url("/ok")))
-            found.append(response.meta["robotstxt"]["usage"]["results"])
-            return
-            yield
-
-    await crawl(settings={"REP_USAGE_ACTION": "drop", **TRAINING}, spidercls=Spider)
-    assert found == [{"ai-training": "disallow"}, {"ai-training": "unknown"}]
-    assert site.targets == ["/ok"]
-
-
-async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
-    site = web.site(robots(""), paths={"/page": page("<meta name=description>" * 20_001)})
-    result = await crawl(site.url("/page"), settings=TRAINING)
-    usage = result.responses[0].meta["robotstxt"]["usage"]
-    assert usage["results"] == {"ai-training": "disallow"}

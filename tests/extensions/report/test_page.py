@@ -147,14 +147,14 @@ def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
     assert page.run("window.x === undefined") is True
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_ten_thousand_origins_are_readable(tmp_path, page, width):
+def test_ten_thousand_origins_are_readable(tmp_path, page):
     path = written(tmp_path, many(10_000))
     assert path.stat().st_size < 1_000_000
-    page.resize(width, 800)
     page.open(path)
     assert len(column(page, 0)) == 1000
     assert "And 9,001 more, of which" in page.run("document.body.innerText")
     # The page itself never scrolls sideways; wide tables do, in their own frames.
-    assert page.run("document.documentElement.scrollWidth") <= width
+    for width in (1280, 360):
+        page.resize(width, 800)
+        assert page.run("document.documentElement.scrollWidth") <= width
     assert page.problems == []
