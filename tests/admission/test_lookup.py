@@ -106,6 +106,13 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     assert scene.decider.under_way == 2
 
 
+def test_lookups_that_end_at_once_begin_the_next():
+    scene = Scene(permits=1)
+    scene.decider.start_lookup = lambda *_: 1 / 0
+    assert scene.asks(A, B, C, D) == []
+    assert scene.leaves() == [A, B, C, D]
+
+
 # At the close.
 
 

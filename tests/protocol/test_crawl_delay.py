@@ -17,11 +17,6 @@ def asked(*lines, tokens=("testbot",)):
 @pytest.mark.parametrize(
     ("line", "seconds"),
     [
-        ("Crawl-delay: 10", 10),
-        ("crawl-DELAY:10 # seconds", 10),
-        ("Crawl-delay: 0.5", 0.5),
-        ("Request-rate: 1/5s", 5),
-        ("Request-rate: 2/1m", 30),
         ("Request-rate: 10/1H", 360),
         ("Request-rate: 1 / 10 s", 10),
         ("Request-rate: 1/10m 1300-1659", 600),

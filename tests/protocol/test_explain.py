@@ -57,12 +57,6 @@ def test_which_token_has_the_group_that_holds(body, tokens, token, matching):
     assert (explanation.group is None) == (token is None)
 
 
-def test_an_index_file_also_allows_its_directory():
-    explanation = explain(BODY, "/", "mybot")
-    assert lines(explanation) == [12]
-    assert explanation.verdict.line == 12
-
-
 @pytest.mark.rfc9309("2.2.2")
 def test_rules_with_escapes_that_match_in_a_query_are_as_written():
     body = b"User-agent: *\nDisallow: /*%2fb\nAllow: /a?u=%2F\nDisallow: /*%3A\n"

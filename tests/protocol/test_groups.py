@@ -23,11 +23,6 @@ def test_four_groups():
     assert robots.verdict("https://a.example/", "h").reason is Reason.NO_RULE
 
 
-def test_an_empty_user_agent_has_no_tokens():
-    robots = RobotsTxt.parse(b"user-agent: a\ndisallow: /a\nuser-agent:\ndisallow: /b")
-    assert robots.groups[1].tokens == ()
-
-
 @pytest.mark.spec("L-6")
 def test_sitemaps_are_bound_to_no_group_and_keep_their_case():
     robots = RobotsTxt.parse(

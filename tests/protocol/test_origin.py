@@ -53,6 +53,7 @@ def test_where_it_holds(robots, url, holds):
 )
 def test_robotstxt_url(url, expected):
     assert origin_of(url).robotstxt_url == expected
+    assert split_url(url) == (origin_of(url), target_of(url))
 
 
 @pytest.mark.parametrize(
@@ -137,10 +138,3 @@ def test_target_of(url, target):
 )
 def test_absolute_url(url, absolute):
     assert absolute_url(url, "http://site.example/robots.txt") == absolute
-
-
-@pytest.mark.parametrize(
-    "url", ["https://example.com/a?b", "HTTPS://EXAMPLE.com:443", "http://ü.de/ü"]
-)
-def test_a_url_is_split_as_by_both(url):
-    assert split_url(url) == (origin_of(url), target_of(url))

@@ -100,13 +100,6 @@ def test_the_last_good_copy_is_used_after_30_days():
     assert access.copy == available(START)
 
 
-@pytest.mark.rfc9309("2.4")
-def test_with_stale_after_0_the_copy_is_used_at_once():
-    months = Months(unreachable_stale_after=0.0)
-    months.go(START, START + HOUR, HOUR, available)
-    assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [AllowedPages.BY_RULES]
-
-
 @pytest.mark.spec("F-8")
 def test_the_turn_comes_between_two_tries():
     policy = Policy(unreachable_allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)

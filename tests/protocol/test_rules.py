@@ -22,22 +22,13 @@ def matches(pattern, path):
 @pytest.mark.parametrize(
     ("pattern", "path", "matching"),
     [
-        # Both spellings match.
-        ("/ツ", "/%E3%83%84", True),
         # In a query, an escape of data is its character.
-        ("/a?b=%3A%2f%3F%40", "/a?b=:/?@", True),
-        ("/a?b=:/?@", "/a?b=%3a%2F%3f%40", True),
-        ("/*%2Fb*%2Fc", "/?/b/c", True),
         ("/*%2Fb*c*%2Fd", "/%2Fbc?/d", True),
         ("/*%2F?a=%2F", "/b?/?a=/", True),
         ("/a%2Fb*%2F", "/a%2Fb?%2F", True),
         # Elsewhere it is not.
-        ("/a%2Fb?c", "/a/b?c", False),
-        ("/*%2Fb*%2Fc", "/?/b%2Fb", False),
         ("*%2Fb$", "/a?u=/bc", False),
         ("/a?b=%26%3D%2B%25", "/a?b=&=+%", False),
-        # The first place is the first octet.
-        ("*/a%26", "/a%26", True),
         # A rule with a % that begins no escape matches what it matches as both are written.
         ("*?%", "/?%2Fx", True),
         ("/*URL%*", "/a?URL%3Ab", True),
@@ -52,18 +43,8 @@ def matches(pattern, path):
         # As both are written, an escape in a query is not its character.
         ("*%3F%b*", "/%2f/??%ba", False),
         ("/*%2F*%6", "/?/%61", False),
-        # In canonical form, too.
-        ("/%7Ea%", "/~a%", True),
-        ("/%zz%2f", "/%zz%2F", True),
         # Only its own % counts.
         ("/*41", "/%41", False),
-        # Operators in every position.
-        ("/a*$", "/abc", True),
-        ("/*a*b*$", "/xaxbx", True),
-        ("/*a*a$", "/xa", False),
-        ("/*a*a$", "/aa", True),
-        ("/*ab*bc", "/abc", False),
-        ("*$", "/x", True),
     ],
 )
 def test_spellings_and_operators(pattern, path, matching):
@@ -87,13 +68,6 @@ def test_a_rule_that_matches_as_written_has_its_length_and_may_allow():
     assert (found.allowed, found.rule.pattern, found.line) == (True, "/*u=%", 3)
     assert not verdict(rules, "/a?u=/b").allowed
     assert not verdict("disallow: /*u=%%%2F\nallow: /*u=%%", "/?u=%%%2F").allowed
-
-
-@pytest.mark.google
-def test_index_files_do_not_widen_a_disallow():
-    body = b"user-agent: *\ndisallow: /a/index.html\ndisallow: /b\nallow: /b/index.html"
-    assert asking.verdict(body, "http://h/a/", "a").allowed
-    assert asking.verdict(body, "http://h/b/", "a").allowed
 
 
 def test_verdict_names_rule_and_line():
