@@ -76,22 +76,6 @@ def names(found, came, what):
     return "; ".join(story["story"] for story, each in both if each == what)
 
 
-def unsteady(found):
-    """Rows of a table: the stories of which runs of one crawler differ."""
-    yield ("crawler", "runs", "stories that differ between them")
-    for crawler in by_kept(found):
-        yield (crawler["name"], str(crawler["runs"]), "; ".join(crawler["unsteady"]) or "none")
-
-
-def needy(found):
-    """Rows of a table: stories that usual defaults can't keep, and who keeps them as installed."""
-    yield ("story", "a crawler has to be set", "kept as installed by")
-    for number, story in enumerate(found["stories"]):
-        if story["needs"]:
-            kept = [each["name"] for each in found["crawlers"] if not each["faults"][number]]
-            yield (story["story"], story["needs"], "; ".join(kept) or "none")
-
-
 def stories(found):
     """Rows of a table: what each story is about."""
     yield ("story", "what it shows", "about", "rule", "the sentence that decides")
@@ -166,12 +150,6 @@ Kept by whose rule: the stories about robots.txt; those about robots tags and po
 ## Not kept
 
 {markdown(failures(found))}
-## Stories that usual defaults can't keep
-
-{markdown(needy(found))}
-## Runs that differ
-
-{markdown(unsteady(found))}
 ## Commands
 
 ```

@@ -1,13 +1,11 @@
 """Several processes, one store: one robots.txt request per origin, and nobody waits for the dead."""
 
-import logging
 import sqlite3
 from contextlib import closing
 
 import pytest
 import scrapy
 
-from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, redirect, robots
@@ -260,71 +258,3 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
         server.stop()
     assert result["dropped"] == {site.url("/1"): "closing"}
     assert site.journal == []
-
-
-async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_path):
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
-    site = web.site(answer(500), RULES)
-    url = site.url("/public")
-    first = await crawl(url, settings={**settings, "REP_RETRY_DELAY": LONG})
-    assert first.dropped == {url: "unreachable"}
-    # The next try is an hour off all the same.
-    second = await crawl(url, settings={**settings, "REP_RETRY_DELAY": 0.001})
-    assert second.fetched == [url]
-    assert len(site.robots_requests) == 2
-
-
-def lines_by_origin(result, begin):
-    """The lines at INFO that begin so, each as its origin and the rest."""
-    lines = [text for text in result.messages(logging.INFO) if text.startswith(begin)]
-    return [tuple(line.removeprefix(begin).split(" ", 1)) for line in lines]
-
-
-def since_by_origin(result):
-    """Since when each origin is unreachable by the crawl's drops, as the log shows it."""
-    verdicts = [failure.value.verdict for failure in result.failures]
-    return {
-        verdict.robotstxt_url.removesuffix("/robots.txt"): utc_time_text(verdict.outage.since)
-        for verdict in verdicts
-    }
-
-
-async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
-    web, tmp_path, monkeypatch, clock
-):
-    monkeypatch.setattr("scrapy_rep.utils.log.MAX_LINES", 2)
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
-    sites = [web.site(answer(503)) for _ in range(3)]
-    told = []
-
-    async def run(*, phases):
-        def again():
-            clock.advance(LONG)  # the next try is due
-            return [site.url(f"/{clock.time()}") for site in sites]
-
-        urls = [site.url("/") for site in sites]
-        result = await crawl(*urls, settings=settings, phases=[again] * phases)
-        told.append(lines_by_origin(result, "robots.txt of "))
-        clock.advance(LONG)
-        return result
-
-    since = since_by_origin(await run(phases=1))
-    await run(phases=2)
-    for site in sites:
-        site.change(RULES)
-    await run(phases=1)
-    await run(phases=1)
-    assert [len(site.robots_requests) for site in sites] == [2 + 3 + 1] * 3
-    further = " - further lines of this kind are logged at DEBUG level"
-    begins = [
-        "is unreachable: status 503; its pages are disallowed, next try in ",
-        "is still unreachable, since {since}: status 503; its pages are ",
-        "is reachable again, after being unreachable since {since}: available "
-        "(status 200, 33 bytes, redirects: 0)",
-    ]
-    for lines, begin in zip(told, begins, strict=False):
-        assert len(lines) == 2
-        for origin, line in lines:
-            assert line.startswith(begin.format(since=since[origin]))
-        assert [line.endswith(further) for _, line in lines] == [False, True]
-    assert told[3] == []

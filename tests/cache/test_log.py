@@ -49,6 +49,11 @@ def test_what_is_down_is_told_once_however_it_is_learned(scene):
         "1970-01-01 00:00:16 UTC"
     ]
     assert len(scene.told("unreachable", logging.DEBUG)) == 3
+    scene.fetched(available(at=BEGAN + 20), now)
+    assert scene.told("reachable again", logging.INFO) == [
+        "robots.txt of https://example.com is reachable again, after being unreachable since "
+        "1970-01-01 00:00:03 UTC: available (status 200, 33 bytes, redirects: 0)"
+    ]
 
 
 def test_what_another_worker_has_found_to_be_back_is_told_where_it_was_down(scene):

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import json
 import logging
 import os
 from collections import Counter
@@ -254,11 +253,3 @@ async def test_a_path_that_can_not_be_written_stops_the_crawl(web, tmp_path, set
         await crawl(site.url("/"), settings={setting: path.replace("{tmp}", str(tmp_path))})
     assert says in str(caught.value)
     assert site.journal == []
-
-
-async def test_no_credentials_are_written(web, path):
-    site = web.site(robots(RULES))
-    url = site.url("/private").replace("//", "//user:secret@")
-    await crawl(url, settings={"REP_EVIDENCE": path})
-    assert [line["url"] for line in lines(path)] == [site.url("/private")]
-    assert "secret" not in json.dumps(lines(path))

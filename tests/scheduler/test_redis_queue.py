@@ -289,7 +289,8 @@ def test_what_is_deferred_waits_in_redis(redis, doors, queue, monkeypatch, kind)
     assert (in_redis(redis), redis.zcard(WAITING)) == (5, 1)
     assert queue._crawler.stats["robotstxt/deferred"] == 5
     assert queue._own.count_deferred() == (1, True)
-    assert queue._own.idle_line() == "Waiting for 1 unreachable origin: the next try is in 600 s"
+    line = "Waiting for 1 unreachable origin: the next try is in "
+    assert queue._own.idle_line().startswith(line)
     assert len(queue) == 0
     # It is due, and again unreachable for a while.
     end_waits(redis)

@@ -314,18 +314,6 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
         assert len(warnings) == 2
 
 
-async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
-    site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
-    pages = [site.url(f"/{n}") for n in range(4)]
-    result = await crawl(*pages, settings={"REP_STORE": "redis://127.0.0.1:1/7"})
-    assert sorted(result.fetched) == pages
-    assert result.stats["robotstxt/turns"] == len(pages)
-    told = [line for line in result.messages(30) if "can't be used" in line]
-    assert len(told) == 1
-    times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
-    assert times[-1] - times[0] > 0.3
-
-
 async def test_a_file_that_is_locked_can_not_be_used_although_it_is_read(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     path = tmp_path / "robots.sqlite"
