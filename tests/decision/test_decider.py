@@ -118,19 +118,6 @@ def test_no_robotstxt_governs_other_schemes(url):
 
 @pytest.mark.parametrize(
     "url",
-    ["HTTP://site.example/private", "Http://SITE.example:80/private", " http://site.example/private",
-     "ht\ttp://site.example/pri\nvate", "\x00http://site.example/private\r\n"],
-)  # fmt: skip
-def test_a_url_is_read_as_parsers_read_it(url):
-    scene = Scene()
-    scene.knows(RULES)
-    decision = scene.decider.known_decision(verbatim(url))
-    assert (decision.origin, decision.target) == (ORIGIN, "/private")
-    assert not decision.verdict.allowed
-
-
-@pytest.mark.parametrize(
-    "url",
     ["http://", "http:///private", "http://a b/", "http://site.example:99999/", "http:site.example/",
      "https://site%2eexample/", "ftp://[::1/", "http://site.example\\@other.example/",
      " HTTP://site.example:x/"],

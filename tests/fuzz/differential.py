@@ -1,6 +1,6 @@
 """Where the engine and Protego disagree about real sites, by kind.
 
-    python -m tests.fuzz.differential [--examples N]
+    python -m tests.fuzz.differential
 
 Each URL of the corpus is asked for four crawlers. Since real URLs meet few rules, each rule of a
 site is also made into URLs that it should match ("made of rules"). A disagreement is of the kind
@@ -8,7 +8,6 @@ whose text has to be taken out of the file for Protego to agree. docs/yardstick.
 kinds, and settles each by the documents.
 """
 
-import argparse
 import random
 import re
 from collections import Counter, defaultdict
@@ -56,11 +55,8 @@ def probes(robots, tokens, host, rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--examples", type=int, default=0, help="show so many of each kind")
-    options = parser.parse_args()
     rng = random.Random(1)
-    asked, kinds, sites, examples = Counter(), Counter(), defaultdict(set), defaultdict(list)
+    asked, kinds, sites = Counter(), Counter(), defaultdict(set)
     for host, body, urls in corpus.read("sites"):
         robots, text = RobotsTxt.parse(body), body.decode("utf-8", "ignore")
         protego = Protego.parse(text)
@@ -75,16 +71,12 @@ def main():
                     kind = kind_of(text, url, tokens[0], verdict.allowed)
                     kinds[source, kind] += 1
                     sites[source, kind].add(host)
-                    examples[source, kind].append((host, tokens[0], url, *verdict[:3]))
     for source, count in asked.items():
         different = sum(n for (of, _), n in kinds.items() if of == source)
         print(f"{source}: {count:,} verdicts, {different:,} differ")
     print(f"\n{'URLs':<15} {'kind':<46} {'verdicts':>8} {'sites':>6}")
     for (source, kind), count in sorted(kinds.items()):
         print(f"{source:<15} {kind:<46} {count:>8,} {len(sites[source, kind]):>6,}")
-        shown = examples[source, kind]
-        for example in rng.sample(shown, min(len(shown), options.examples)):
-            print("   ", *example)
 
 
 if __name__ == "__main__":

@@ -72,34 +72,6 @@ async def test_unreachable_for_a_while_loses_nothing(web):
         assert sooner.next_try <= later.last.evidence.at
 
 
-@pytest.mark.parametrize("memory", [{}, {"REP_MEMORY_MAX_BYTES": 1_500}], ids=["", "too small"])
-async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock, memory):
-    failing = [web.site(answer(503)) for _ in range(4)]
-    other = web.site(robots(RULES))
-    dropped = []
-
-    async def meanwhile(crawler):
-        await until(lambda: other.targets)
-        for site in failing:
-            await until(lambda site=site: len(site.robots_requests) >= 3)
-        dropped.append(stat(crawler, "robotstxt/unreachable_dropped"))
-        clock.advance(LONG)
-
-    result = await crawl(
-        *(site.url(f"/{n}") for site in failing for n in range(2)),
-        other.url("/1"),
-        settings={**DEFER, **memory, "REP_DEFER_TIMEOUT": LONG},
-        meanwhile=meanwhile,
-    )
-    assert dropped == [0]
-    assert list(result.dropped.values()) == ["unreachable"] * 8
-    assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_dropped"] == 8
-    assert "robotstxt/deferred_waiting" not in result.stats
-    assert result.stats["robotstxt/unreachable_dropped"] == 8
-    assert result.fetched == [other.url("/1")]
-    assert result.stats["finish_reason"] == "finished"
-
-
 def lost(result):
     return [text for text in result.messages(logging.INFO) if text.startswith("Deferred requests")]
 

@@ -113,29 +113,6 @@ def test_what_is_deferred_outlives_a_worker_that_is_killed(start, web, redis):
     assert sorted(start().result()["fetched"]) == sorted(urls)
 
 
-@pytest.mark.parametrize("kind", QUEUE_CLASSES)
-def test_a_worker_gives_back_what_waits_when_it_is_closed(start, web, redis, kind):
-    site = web.site(held(RULES))
-    urls = [site.url(f"/{number}") for number in range(3)]
-    first = start(*urls, kind=kind, script=[["hear", "asked"], ["interrupt"]])
-    wait_until(lambda: site.robots_requests)
-    wait_until(lambda: not redis.exists("list:requests"))
-    first.tell("asked")
-    assert first.result()["fetched"] == []
-    site.change(RULES)
-    assert sorted(start(kind=kind).result()["fetched"]) == urls
-
-
-def test_workers_keep_the_delay_of_a_site_together(start, web):
-    site = web.site(robots("User-agent: *\nCrawl-delay: 0.4\nDisallow: /private\n"))
-    urls = [site.url(f"/{number}") for number in range(6)]
-    first = start(*urls, site.url("/private"))
-    results = [each.result() for each in (first, start(mode=MODES[1]))]
-    assert sorted(url for result in results for url in result["fetched"]) == urls
-    times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
-    assert times[-1] - times[0] > 1.9
-
-
 def test_workers_that_are_terminated_lose_and_repeat_nothing(start, web, redis):
     quick, refuses, down, slow, hangs = (
         [web.site(RULES) for _ in range(20)],

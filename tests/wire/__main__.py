@@ -1,4 +1,4 @@
-"""The promises about time, measured on the wire: ``python -m tests.wire [--only CELL] [--json FILE]``.
+"""The promises about time, measured on the wire: ``python -m tests.wire [--only CELL]``.
 
 Each cell is a crawl with something between the queue and the wire, and hosts in a process of their own
 tell when each request reached them. The columns: smallest gap to a host with ``Crawl-delay: 1``, and to
@@ -11,7 +11,6 @@ import argparse
 import fnmatch
 import sys
 
-from tests.benchmarks import results
 from tests.wire import figures
 from tests.wire.cells import CELLS
 from tests.wire.run import run
@@ -56,7 +55,6 @@ def main():
         "--only", action="append", metavar="CELL", help="a name, or a pattern; may be given again"
     )
     parser.add_argument("--log", action="store_true", help="print what reached the hosts, too")
-    results.add_option(parser)
     options = parser.parse_args()
     cells = [
         cell
@@ -65,7 +63,7 @@ def main():
     ]
     head = " ".join(f"{name:>7}" for name in COLUMNS)
     print(f"{'cell':18} {head} {'ended':>9}", flush=True)
-    rows, is_bad = [], False
+    is_bad = False
     for cell in cells:
         found, lines = run(cell)
         said, is_good = verdict(cell, found)
@@ -73,10 +71,6 @@ def main():
         print(row(cell, found, said), flush=True)
         if options.log:
             print(*lines, *found["told"], sep="\n", flush=True)
-        told = {"cell": cell.name, "shows": cell.shows, **found}
-        rows.append({**told, "verdict": said, "lines": lines})
-        if options.json:
-            results.write(options.json, "tests.wire", rows)
     return is_bad
 
 
