@@ -13,7 +13,8 @@ MAX_LINE_BYTES: Final = 16_663
 URL in old browsers, less one byte for the NUL at the end of the string."""
 MAX_WORK: Final = 2**27
 """Maximum length of all patterns with ``*`` for a crawler, times that of a target (own choice: the
-largest of 5,844 real files has 24,861 characters of such patterns)."""
+largest of 5,844 real files has 24,861 characters of such patterns). A ``%`` that begins no escape
+makes a pattern count more: ``protocol/rules.py``."""
 MAX_HOST_LENGTH: Final = 255
 """Characters of a host name, the longest name of the DNS (RFC 1035 §2.3.4)."""
 MAX_PORT: Final = 65_535

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from sys import getsizeof, maxsize
@@ -30,25 +30,26 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _INDEX_FILE: Final = "/index.htm"
-_QUERY_DATA: Final = re.compile("|".join(QUERY_DATA))
+_index_file: Final = re.compile(r"(.*/)index\.htm[^/]*").fullmatch
+_GAPS: Final = re.compile("|".join([r"\*+", *QUERY_DATA]))
 _LONE_PERCENT: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _SCANS: Final = 4
 """Number of verdicts before patterns are filed, which takes about as long as five of them."""
 _MAX_SCAN: Final = 2**22
 """Length of all patterns times length of a target above which they are always filed. So no verdict
 before that takes much longer than 10 ms."""
-_SHORT: Final = 4
-"""A text before a ``*`` that is shorter is not used, as too many targets begin with it."""
 _NEEDLE: Final = 6
-"""Maximum length of a text that targets contain: the end of a part, as patterns differ there."""
+"""Maximum length of a needle: the end of a part, as patterns differ there."""
 _FEW: Final = 128
-"""Number of such texts up to which a target is searched for each of them."""
+"""Number of needles up to which a target is searched for each of them."""
+_LONE_WORK: Final = 512
+"""How many times a rule with a lone ``%`` counts for MAX_WORK, as none is filed. No real file has
+more than three of them."""
 _VERDICTS: Final = 256
 """Number of verdicts in the LRU cache. All URLs for which one rule decides share a verdict."""
 _FILED_BYTES: Final = 45
 _WILD_BYTES: Final = 130
 """Approximate bytes of memory that it takes to file a pattern, and in addition one with a ``*``."""
-_EMPTY: Final[Mapping[int, bytes]] = {}
 
 _Ranked = tuple[int, int, int, str]
 """A rule that matches. The greatest decides: the one with the longest pattern; among those, an
@@ -99,24 +100,16 @@ def _in_query(part: str, target: str, position: int) -> tuple[str, int]:
     return as_query_data(part), max(position, query)
 
 
-def _needle_of(pattern: str) -> str:
-    """Return the end of the longest part of ``pattern``, which all targets that match contain."""
-    parts = pattern.rstrip("*$").split("*")
-    if "%" in pattern:  # behind a *, some escapes match a character in queries
-        parts[1:] = chain.from_iterable(map(_QUERY_DATA.split, parts[1:]))
-    return max(reversed(parts), key=len)[-_NEEDLE:] or "/"
-
-
 class _Index:
     """Patterns and words, filed by the text of the patterns.
 
     Those without a ``*`` are sorted, and each knows its parent: the longest one that it begins
     with. So all that begin a target are the last one that is not greater than the target, its
-    parent, the parent of that and so on. Patterns with a ``*`` are found in the same way by the
-    text before it, or if that is short, by a text that their targets contain.
+    parent, the parent of that and so on. Those with a ``*`` have a needle, which all targets that
+    match contain.
     """
 
-    __slots__ = ("_begins", "_needles", "_parents", "_sizes", "_wild", "_words")
+    __slots__ = ("_begins", "_needles", "_parents", "_sizes", "_words")
 
     def __init__(self, patterns: Sequence[str], words: Sequence[int]) -> None:
         word_of = dict(zip(patterns, words, strict=False))
@@ -124,25 +117,19 @@ class _Index:
             rules = zip(patterns, words, strict=True)
             word_of = dict(sorted(rules, key=lambda rule: (rule[1] & 1, -rule[1])))
         word_of.pop("", None)  # a rule without a path matches nothing
-        begins: dict[bytes, int] = {}
-        wild: dict[bytes, list[str]] = {}
+        wild = [pattern for pattern in word_of if "*" in pattern]
         needles: dict[str, list[str]] = {}
-        for pattern, word in word_of.items():
-            text, star, rest = pattern.partition("*")
-            begin = text.encode()
-            if not star:
-                begins[begin] = word
-            elif len(begin) < _SHORT and rest.strip("*$"):
-                needles.setdefault(_needle_of(pattern), []).append(f"{pattern}\n{word}\n")
-            else:
-                begins.setdefault(begin, 0)
-                wild.setdefault(begin, []).append(f"{pattern}\n{word}\n")
+        # In a query, some escapes match a character.
+        for pattern, parts in zip(wild, _GAPS.sub("*", "\n".join(wild)).split("\n"), strict=False):
+            longest = max(reversed(parts.rstrip("*$").split("*")), key=len)
+            rules_of_needle = needles.setdefault(longest[-_NEEDLE:] or "/", [])
+            rules_of_needle.append(f"{pattern}\n{word_of.pop(pattern)}\n")
+        begins = {pattern.encode(): word for pattern, word in word_of.items()}
         self._begins = sorted(begins)
         self._words = array("I", map(begins.__getitem__, self._begins))
         self._parents = array("i", _parents_of(self._begins))
-        self._wild = {begin: "".join(rules) for begin, rules in wild.items()}
         self._needles = {needle: "".join(rules) for needle, rules in needles.items()}
-        self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
+        self._sizes = set(map(len, needles))
 
     def matching(self, target: str) -> list[_Ranked]:
         """Return the rules that match; of those with equal patterns, only the one that decides."""
@@ -153,12 +140,15 @@ class _Index:
         while at >= 0:
             begin = self._begins[at]
             if ended.startswith(begin):
-                if word := self._words[at]:
-                    found.append(_ranked(begin.decode(), word))
-                if begin in self._wild:
-                    rules += self._wild[begin]
+                found.append(_ranked(begin.decode(), self._words[at]))
             at = self._parents[at]
-        for needle in self._needles_in(target) if self._sizes else self._needles:
+        needles: Collection[str] = self._needles
+        if len(needles) > _FEW:
+            places = range(len(target))
+            needles = self._needles.keys() & {
+                target[at : at + n] for n in self._sizes for at in places
+            }
+        for needle in needles:
             if needle in target:
                 rules += self._needles[needle]
         if rules:
@@ -167,10 +157,6 @@ class _Index:
                 if is_match(pattern, target):
                     found.append(_ranked(pattern, int(digits)))
         return found
-
-    def _needles_in(self, target: str) -> set[str]:
-        texts = {target[at : at + n] for n in self._sizes for at in range(len(target))}
-        return self._needles.keys() & texts
 
 
 def _parents_of(texts: Sequence[bytes]) -> Iterator[int]:
@@ -206,10 +192,16 @@ class RuleSet:
                 (form.decode(), line, word) for form, line, word in rules if _LONE_PERCENT(form)
             ]
         if _INDEX_FILE in patterns:
-            with_directories = _with_directories(values, lines, words)
-            values, lines, words = zip(*with_directories, strict=True)
+            # As in Google's parser, an Allow of an index file also allows its directory.
+            rules_of_file = list(zip(values, lines, words, strict=False))
+            directories = [
+                (value, f"{found[1]}$", word)
+                for value, line, word in rules_of_file
+                if word & 1 and (found := _index_file(line))
+            ]
+            values, lines, words = zip(*rules_of_file, *directories, strict=True)
             patterns = "\n".join(lines)
-        self._raws: Mapping[int, bytes] = _EMPTY
+        self._raws: dict[int, bytes] = {}
         if patterns.encode() != written:  # most values already are in canonical form
             pairs = zip(words, values, lines, strict=False)
             self._raws = {word: raw for word, raw, line in pairs if raw != line.encode()}
@@ -218,8 +210,8 @@ class RuleSet:
         self._scans = _SCANS
         self._index: _Index | None = None
         wild = [line for line in lines if "*" in line]
-        starred = sum(map(len, wild)) + sum([len(form) for form, *_ in self._lone if "*" in form])
-        self._longest = MAX_WORK // starred if starred else maxsize
+        work = sum(map(len, wild)) + _LONE_WORK * sum([len(form) for form, *_ in self._lone])
+        self._longest = MAX_WORK // work if work else maxsize
         parts = chain([self, patterns, self._raws, self._lone], *self._raws.items(), *self._lone)
         self.nbytes: int = sum(map(getsizeof, parts))
         """Estimated size in memory, in bytes, with what is built for the fifth verdict."""
@@ -306,18 +298,3 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> tuple[Rule, ...]:
     """
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
     return tuple(map(_rule_of, patterns, words, values))
-
-
-def _with_directories(
-    values: Sequence[bytes], patterns: Sequence[str], words: Sequence[int]
-) -> Iterator[tuple[bytes, str, int]]:
-    """Yield values, patterns and words of rules, and of directories.
-
-    As in Google's parser, an ``Allow`` whose last segment begins with ``index.htm`` also allows the
-    directory itself.
-    """
-    for value, pattern, word in zip(values, patterns, words, strict=False):
-        yield value, pattern, word
-        folder, slash, name = pattern.rpartition("/")
-        if word & 1 and slash and name.startswith(_INDEX_FILE[1:]):
-            yield value, f"{folder}/$", word

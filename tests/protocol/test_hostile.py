@@ -109,6 +109,10 @@ def test_the_work_of_a_verdict_is_bounded_and_never_opens_anything():
     verdict = rules.verdict_for("/" + "a" * (MAX_WORK // 16_000))
     assert (verdict.allowed, verdict.reason, verdict.rule) == (False, Reason.TOO_COSTLY, None)
     assert rules.verdict_for("/" + "a" * 1_000).allowed
+    lone = parse(b"user-agent: *\n" + b"allow: /%x\n" * 20_000)
+    assert (
+        lone.verdict_for(target_of("http://h/%61bcde")).reason is Reason.TOO_COSTLY
+    )  # none is filed
     many = parse(b"user-agent: *\n" + b"disallow: /abcdefgh\n" * 20_000)
     assert many.verdict_for("/" + "a" * MAX_WORK).allowed  # without a * no pattern costs much
 
