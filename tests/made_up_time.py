@@ -7,8 +7,6 @@ from scrapy_rep.utils.clock import Clock
 
 
 class Call:
-    """A call that is to come."""
-
     def __init__(self, at, call, arguments):
         self.at = at
         self.call = call
@@ -43,7 +41,6 @@ class MadeUpTime:
 
     @property
     def timers(self):
-        """When each of these calls comes."""
         return [call.at for call in self.calls]
 
     def advance(self, seconds):

@@ -52,7 +52,6 @@ class RedisServer:
         return redis.Redis(port=self.port, socket_timeout=PATIENCE)
 
     def start(self):
-        """Start it again, where it was."""
         wait_until(self._begin)
 
     def _begin(self):

@@ -65,8 +65,6 @@ class ItemSpider(ListSpider):
 
 
 class Stored(ListSpider):
-    """Its requests go to disk."""
-
     name = "stored"
 
 

@@ -228,7 +228,6 @@ def test_a_middleware_that_is_switched_off_is_told(components, warned, caplog):
 
 
 async def middlewares(settings):
-    """The downloader middlewares of a crawl, and its settings."""
     seen = []
 
     def opened(crawler):
@@ -264,8 +263,6 @@ async def test_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin, o
 
 
 class Records:
-    """Records the requests that it gets, as a middleware of the user's."""
-
     def __init__(self):
         self.seen = []
 

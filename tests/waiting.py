@@ -121,7 +121,6 @@ class Clock:
         return lambda: real() + self._ahead
 
     def time(self):
-        """Return the seconds since the epoch that scrapy_rep sees."""
         return self._theirs[time.time]()
 
     def advance(self, seconds):
@@ -138,7 +137,6 @@ class Clock:
 
 
 def modules():
-    """Return all modules of scrapy_rep, also those that would be imported later."""
     import scrapy_rep
 
     for found in pkgutil.walk_packages(scrapy_rep.__path__, "scrapy_rep."):

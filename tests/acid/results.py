@@ -53,7 +53,6 @@ def summary(found):
 
 
 def settings(found):
-    """Rows of a table: what was set for each crawler, and why."""
     yield ("crawler", "set", "why")
     for crawler in by_kept(found):
         for what, why in crawler["settings"]:
@@ -61,7 +60,6 @@ def settings(found):
 
 
 def failures(found):
-    """Rows of a table: the stories that each crawler did not keep."""
     yield ("crawler", NOT_KEPT, STRICT)
     for crawler in by_kept(found):
         came = [verdict(fault) for fault in crawler["faults"]]
@@ -77,7 +75,6 @@ def names(found, came, what):
 
 
 def stories(found):
-    """Rows of a table: what each story is about."""
     yield ("story", "what it shows", "about", "rule", "the sentence that decides")
     for story in found["stories"]:
         needs = story["needs"] and f" A crawler has to be set {story['needs']}."
@@ -91,7 +88,6 @@ def stories(found):
 
 
 def commands(found):
-    """How each crawler was run, as text."""
     return "\n".join(
         f"# {each['name']} {each['version']}, {each['date']}\n{each['command']}"
         for each in found["crawlers"]
@@ -124,14 +120,12 @@ def of(story):
 
 
 def markdown(rows):
-    """Return a table."""
     head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     lines = [head, ["---"] * len(head), *rest]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def page(found):
-    """Return all tables, as a page."""
     return f"""\
 # Crawlers and robots.txt: results of the acid test
 

@@ -71,7 +71,6 @@ async def crawl(command, start, certificate, at_most, *, quiet):
 
 
 def row(site):
-    """Return what came of a story, and what is wrong with it."""
     came = sorted((request.at, each, request) for each in site.all for request in each.log)
     begun = came[0][0] if came else 0
     return {
@@ -85,7 +84,6 @@ def row(site):
 
 
 def scorecard(rows):
-    """Yield a line for each story, and one for all."""
     width = max(len(row["story"]) for row in rows)
     for row in rows:
         robots = sum(line.endswith("/robots.txt") for line in row["came"])

@@ -31,8 +31,6 @@ _LINGER_0 = struct.pack("ii", 1, 0)
 
 
 class Request(NamedTuple):
-    """A request, as it came."""
-
     method: str
     target: str
     headers: dict[str, str]
@@ -58,7 +56,6 @@ class Site:
         """Whether somebody read all of an endless answer."""
 
     async def open(self) -> None:
-        """Begin to serve, on a port of the system's choice."""
         server = await asyncio.start_server(self.serve, self.host, 0)
         self.port = server.sockets[0].getsockname()[1]
 
@@ -67,22 +64,18 @@ class Site:
         self.later = True
 
     def url(self, path: str) -> str:
-        """Return the URL of one of its pages."""
         return f"{self.scheme}://{self.host}:{self.port}{path}"
 
     @property
     def asked(self) -> list[str]:
-        """The targets of all requests, in the order in which they came."""
         return [request.target for request in self.log]
 
     @property
     def robots(self) -> list[Request]:
-        """The requests of robots.txt."""
         return [request for request in self.log if request.target == "/robots.txt"]
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """URLs and words of what all its pages link to."""
         pages = self.story.allowed + self.story.forbidden
         return [(self.url(path), path) for path in pages]
 
@@ -100,7 +93,6 @@ class Site:
         return self
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of a connection."""
         # Cancelled when the web ends while an answer still hangs.
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             goes_on = True
@@ -159,7 +151,6 @@ class Site:
         self.read_to_the_end |= sent >= END
 
     def filled_in(self, value: str) -> str:
-        """Return the value of a header as it is sent."""
         return value.format(port=self.port)
 
 
@@ -207,7 +198,6 @@ class FrontSite(Site):
 
 
 def page(title: str, links: list[tuple[str, str]], delay: float = 0.0) -> Answer:
-    """Return a page of links."""
     items = "".join(f'<li><a href="{escape(url)}">{escape(words)}</a>\n' for url, words in links)
     body = f"<!doctype html><html><head><title>{escape(title)}</title></head>\n"
     body += f"<body><h1>{escape(title)}</h1>\n{WORDS}\n<ul>\n{items}</ul></body></html>\n"

@@ -16,8 +16,6 @@ ROBOTS, TAGS, POLITENESS = KINDS = ("robots.txt", "robots tags", "politeness")
 
 @dataclass(frozen=True)
 class Answer:
-    """How one request is answered."""
-
     body: bytes = b""
     status: int = 200
     """0: the body is all that is sent, without a status line and headers."""
@@ -91,13 +89,11 @@ class Story:
 
     @property
     def row(self) -> dict[str, str]:
-        """What the results say of it."""
         told = {name: getattr(self, name) for name in ("shows", "clause", "by", "kind", "needs")}
         return {"story": self.name, **told}
 
     @property
     def may_be_fetched(self) -> frozenset[str]:
-        """The pages that a crawler may ask for."""
         return frozenset(self.allowed + self.later_allowed)
 
     @property
@@ -118,19 +114,16 @@ def text(body: str, **headers: str) -> Answer:
 
 
 def redirect(location: str) -> Answer:
-    """Return a redirect."""
     return Answer(status=301, headers={"Location": location})
 
 
 def html(body: str, head: str = "", **headers: str) -> Answer:
-    """Return a page."""
     page = f"<!doctype html><html><head><title>a page</title>{head}</head>\n"
     page += f"<body><h1>A page</h1>\n{WORDS}\n{body}</body></html>\n"
     return Answer(page.encode(), headers=HTML | named(headers))
 
 
 def named(headers: dict[str, str]) -> dict[str, str]:
-    """Return headers by their names, from names that Python takes."""
     return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
@@ -170,5 +163,4 @@ def open_to_all(answer: Answer, **more: object) -> dict[str, object]:
 
 
 def other(robots: Answer, **more: object) -> Story:
-    """Return the other origin of a story."""
     return Story("", "", "", "", robots, **more)

@@ -61,7 +61,6 @@ class Parts:
         add_part(crawler, self.admission)
 
     def knows(self, origin, body=None, **how):
-        """Put the result of a fetch in memory."""
         self.put_record(record_of(origin, self.network.outcome(origin, body, **how)))
 
     def knows_unreachable_for(self, origin, seconds):
@@ -71,7 +70,6 @@ class Parts:
         self.put_record(Record(origin, last, None, now - seconds, seconds, 9, now + LONG))
 
     def put_record(self, record):
-        """Put a record in memory."""
         self.cache.put_record(record.origin, record, self.decider.tokens.default())
 
     def comes(self, origin, body=None, **how):
@@ -80,7 +78,6 @@ class Parts:
 
     @property
     def fetched(self):
-        """The origins that were fetched, in order."""
         return list(self.network.fetched)
 
     @property

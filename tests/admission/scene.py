@@ -15,8 +15,6 @@ A, B, C, D = (origin_of(f"http://{name}.example") for name in "abcd")
 
 
 class Scene(Parts):
-    """The queue of a crawl, with all that it asks."""
-
     def __init__(self, *, permits=16, **settings):
         crawler = FakeCrawler(**{**DEFERRING, **settings})
         super().__init__(crawler, MadeUpTime(), permits=permits)
@@ -37,12 +35,10 @@ class Scene(Parts):
         return popped
 
     def asks(self, *origins):
-        """Push a request to each, and return the origins of what leaves."""
         self.push(*origins)
         return [origin for origin, _ in self.pop()]
 
     def leaves(self):
-        """Return the origins of what leaves."""
         return [origin for origin, _ in self.pop()]
 
     def goes_on(self, seconds):

@@ -50,8 +50,6 @@ async def test_a_redirect_to_a_name_that_does_not_exist_is_an_outage_of_the_site
 
 
 class Ignoring:
-    """A middleware of the user's own."""
-
     def process_request(self, request):
         if request.url.endswith(".txt"):
             raise IgnoreRequest("no text files")

@@ -50,7 +50,6 @@ def web_of(stories, seconds=0.01, **more):
 
 
 def urls_of(web, origins, paths):
-    """Return the URLs of these paths of the sites with these numbers."""
     return [f"http://{host(number)}:{web.port}{path}" for path in paths for number in origins]
 
 

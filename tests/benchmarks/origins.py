@@ -62,8 +62,6 @@ WITHOUT_NETWORK = {
 
 
 class Handler:
-    """Answers for every host."""
-
     lazy = False
     bodies = ()
     requests = most_tasks = 0

@@ -34,7 +34,6 @@ def in_turns(names, rounds, run):
 
 
 def median_ratio(values, one, other):
-    """Return the median of the ratios of two names, in each round."""
     return statistics.median(a / b for a, b in zip(values[one], values[other], strict=True))
 
 
@@ -58,7 +57,6 @@ def short(value):
 
 
 def read(name):
-    """Return the run that the figure *name* shows."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 

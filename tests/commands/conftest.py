@@ -38,8 +38,6 @@ def robots_command(run_scrapy, tmp_path):
 
 @pytest.fixture
 def project(tmp_path):
-    """Make a project of Scrapy with some settings."""
-
     def make(settings=""):
         (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
         (tmp_path / "settings.py").write_text(settings)

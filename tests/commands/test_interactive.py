@@ -57,7 +57,6 @@ def test_the_shell_names_the_rule_and_its_line(web, scrapy):
 
 
 def names(listing):
-    """The names of commands in Scrapy's list of them."""
     return re.findall(r"(?m)^  (\w+)  ", listing)
 
 

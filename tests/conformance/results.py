@@ -109,14 +109,12 @@ def label(row):
 
 
 def markdown(rows):
-    """Return a table."""
     head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     lines = [head, ["---"] * len(head), *rest]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def page(found):
-    """Return all tables, as a page."""
     rows = found["engines"]
     dates = sorted({row["date"] for row in rows})
     failures = (
@@ -144,7 +142,6 @@ Passed, of those that apply to the engine. An engine that gives no answer in tim
 
 
 def by_whose(row):
-    """Return the ids of failed cases by whose they are."""
     whose = {case["id"]: case["whose"] for case in read_cases()}
     return {name: [case for case in row["failed"] if whose[case] == name] for name in WHOSE}
 

@@ -21,8 +21,6 @@ LOOKS = 20
 
 
 class Engine:
-    """A process that answers cases."""
-
     def __init__(self, command, seconds=SECONDS, env=None):
         self.command = command
         self.seconds = seconds
@@ -140,7 +138,6 @@ def judge(case, answer):
 
 
 def run(command, cases, **options):
-    """Return the answers of an engine by the cases' ids."""
     engine = Engine(command, **options)
     try:
         return {case["id"]: engine.ask(case) for case in cases}
@@ -149,7 +146,6 @@ def run(command, cases, **options):
 
 
 def body_of(case):
-    """Return the body of a case as bytes, with what is repeated."""
     octets = base64.b64decode(case["body"])
     if "repeat" not in case:
         return octets

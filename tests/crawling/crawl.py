@@ -47,8 +47,6 @@ HAS_ROBOTS_PARSED = hasattr(signals, "robots_parsed")
 
 @dataclass
 class Crawl:
-    """What came of a crawl."""
-
     responses: list = field(default_factory=list)
     failures: list = field(default_factory=list)
     items: list = field(default_factory=list)
@@ -157,7 +155,6 @@ def stat(crawler, name):
 
 
 def close(crawler):
-    """Begin to close the crawl."""
     crawler.closer = asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough"))
 
 

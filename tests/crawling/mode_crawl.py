@@ -59,8 +59,6 @@ def peak_kib():
 
 
 class Player:
-    """Plays the script."""
-
     def __init__(self, crawler, script):
         self.crawler = crawler
         self.script = script

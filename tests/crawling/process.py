@@ -52,7 +52,6 @@ class CrawlProcess:
         self.process.stdin.flush()
 
     def hear(self, word):
-        """Wait until the crawl says it."""
         line = self.process.stdout.readline()
         assert line == word + "\n", line + self._end()
 

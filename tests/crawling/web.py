@@ -70,7 +70,6 @@ class Site:
         self.web.tell({"release": self.port})
 
     def change(self, *robots_answers, paths=None):
-        """Answer otherwise from now on."""
         answers = dict(paths or {})
         if robots_answers:
             answers["/robots.txt"] = list(robots_answers)
@@ -91,8 +90,6 @@ class Site:
 
 
 class Web(Server):
-    """The server's process."""
-
     def __init__(self):
         super().__init__(Path(__file__).with_name("server.py"))
 

@@ -29,8 +29,6 @@ WHY = "we agreed on it"
 
 
 class Scene(Parts):
-    """A decider, and all that it asks."""
-
     def __init__(self, *entries, **more):
         settings = {"USER_AGENT": "testbot/1.0", "REP_OVERRIDES": list(entries), **more}
         super().__init__(FakeCrawler(**settings), MadeUpTime())

@@ -67,8 +67,6 @@ class Http(Wire):
 
 
 class Http2(Wire):
-    """HTTP/2 over TLS."""
-
     scheme = "https"
 
     async def serve(self, reader, writer):

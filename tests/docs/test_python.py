@@ -52,7 +52,6 @@ def values(source, told):
 
 
 def site_of(web):
-    """Open a site with a sitemap."""
     pages = web.site()
     sitemap = f"<urlset><url><loc>{pages.url('/a')}</loc></url></urlset>"
     sitemaps = web.site(paths={"/sitemap.xml": [answer(200, sitemap)]})

@@ -49,8 +49,6 @@ class Retries:
 
 
 class MeantForPages:
-    """Sets on all requests what is meant for pages."""
-
     def process_request(self, request):
         request.meta.update(
             {
@@ -88,8 +86,6 @@ class Follows(HTTP11DownloadHandler):
 
 
 class TellsMeta(HTTP11DownloadHandler):
-    """Notes the meta of each request."""
-
     seen: list = []  # noqa: RUF012 - of the one crawl
 
     async def download_request(self, request):

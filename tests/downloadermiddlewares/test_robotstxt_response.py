@@ -49,7 +49,6 @@ def resolved(site, path, to):
 
 
 def check_dropped(result, request, to):
-    """Check that one response was dropped as that of ``to``."""
     (failure,) = result.failures
     assert failure.request.url == request.url
     assert isinstance(failure.value, RobotsTxtDisallowed)

@@ -25,7 +25,6 @@ SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 
 
 def have_waited(crawler, number):
-    """Tell whether so many requests have waited for a robots.txt."""
     return stat(crawler, "robotstxt/waited") >= number
 
 

@@ -84,13 +84,10 @@ class Rewriting:
 
 
 def through_api(api):
-    """The settings of a crawl whose requests go to ``api``."""
     return {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
 
 
 def raising(error):
-    """A middleware that raises ``error``."""
-
     class Raising:
         def process_request(self, request):
             raise error

@@ -38,7 +38,6 @@ def without(text, kind):
 
 
 def kind_of(text, url, token, allowed):
-    """Return the name of what makes the difference."""
     for kind in KINDS:
         if without(text, kind).can_fetch(url, token) == allowed:
             return kind

@@ -27,7 +27,6 @@ class Mutant:
     is_expression: bool
 
     def source(self) -> bytes:
-        """Return the module with this change."""
         data = self.path.read_bytes()
         after = f"({self.after})" if self.is_expression else self.after
         return data[: self.start] + after.encode() + data[self.end :]

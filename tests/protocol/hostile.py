@@ -20,7 +20,6 @@ def fill(size, lines, start="user-agent: *\n"):
 
 
 def words(length):
-    """Yield all words of a length."""
     return map("".join, itertools.product(LETTERS, repeat=length))
 
 
@@ -32,12 +31,10 @@ def shuffled(length, seed=1):
 
 
 def repeated(line, start="user-agent: *\n"):
-    """Return a maker of files of one line."""
     return lambda size: fill(size, itertools.repeat(line), start)
 
 
 def numbered(line, count=None):
-    """Return a maker of files of lines with numbers."""
     return lambda size: fill(size, map(line.format, range(count or size)))
 
 

@@ -71,7 +71,6 @@ def groups_of(body):
 
 
 def names(agent, token):
-    """Say whether a User-agent value names a token."""
     if token == "*":
         return agent == "*" or (agent[:1] == "*" and agent[1] in SPACE)
     allowed = r"[A-Za-z0-9._-]*" if re.search("[0-9.]", token) else "[A-Za-z_-]*"
@@ -155,7 +154,6 @@ def matches_as_written(value, path):
 
 
 def octets_of(text):
-    """Return a text's UTF-8 as Latin-1 text."""
     return text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 

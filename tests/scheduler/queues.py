@@ -112,8 +112,6 @@ class FakeCrawler:
 
 
 class Counts(dict):
-    """The stats of a crawl."""
-
     def inc_value(self, name, by=1):
         self[name] = self.get(name, 0) + by
 
@@ -131,7 +129,6 @@ def ours(crawler, *, key="", state=None, downstream=None, start=None, cls=Robots
 
 
 def drain(queue):
-    """Pop until there is nothing more."""
     urls = []
     while (request := queue.pop()) is not None:
         urls.append(request.url)
@@ -139,7 +136,6 @@ def drain(queue):
 
 
 def in_memory(*requests, crawler=None, **kwargs):
-    """Return a queue with requests."""
     queue = ours(crawler or FakeCrawler(Doors()), **kwargs)
     for request in requests:
         queue.push(request)
@@ -147,7 +143,6 @@ def in_memory(*requests, crawler=None, **kwargs):
 
 
 def on_disk(folder, *requests, **kwargs):
-    """Return the queue with what a folder has, and with further requests."""
     return in_memory(*requests, key=folder, **kwargs)
 
 

@@ -62,7 +62,6 @@ class Crawl:
         self.queue = queue_of(self.server, self.doors, self.kind)
 
     def pop(self):
-        """Pop until there is nothing more."""
         nothing = 0
         while nothing < ALLOWED:
             nothing += 1

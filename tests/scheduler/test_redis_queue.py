@@ -95,7 +95,6 @@ def test_they_are_dropped_after_the_timeout(start, web, redis):
 
 
 def in_redis(redis):
-    """The number of requests that wait there."""
     return sum(redis.zcard(key) for key in redis.keys(f"{WAITING}:*"))
 
 
@@ -193,17 +192,14 @@ class Doors(queues.Doors):
             self.turns[str(ask.origin)] = False
 
     def tell(self, name):
-        """Tell the queue that something has changed of an origin."""
         self.admission._notify(origin_of(name))
 
     def come(self, name):
-        """Let the turn of an origin come."""
         self.turns[name] = True
         self.tell(name)
 
 
 def queue_of(redis, doors=None, kind=RobotsAwareRedisQueue):
-    """Return the queue of a worker."""
     spider = scrapy.Spider("list")
     spider.crawler = FakeCrawler(doors, REP_DEFER_TIMEOUT=LONG)
     return kind(redis, spider, "%(spider)s:requests")

@@ -57,7 +57,6 @@ def run_sql(folder, statement, *values):
 
 
 def damage(folder, change, where="slot = 'a.example'"):
-    """Change rows of the file."""
     run_sql(folder, f"UPDATE requests SET {change} WHERE {where}")
 
 
@@ -232,7 +231,6 @@ def damage_page(folder, page):
 
 
 def first_page_of(folder, name):
-    """Return the number of the first page of a table or an index."""
     return run_sql(folder, "SELECT rootpage FROM sqlite_master WHERE name = ?", name)[0]
 
 

@@ -217,7 +217,6 @@ class Worker:
         return decision, self.admission.delay(decision)
 
     async def send(self, origin):
-        """Send a request as a crawl does: as often as it is given back."""
         request = Request(f"{origin}/page")
         while True:
             decision, _ = self.decided(request)
@@ -414,7 +413,6 @@ class World:
     # What happens.
 
     def send(self, worker, origin):
-        """Let ``worker`` send a request; return its task."""
         self.requests += 1
         task = self.loop.create_task(worker.send(origin), name=f"{self.requests:06}")
         worker.tasks[task] = None  # in order: a seed is to replay

@@ -42,8 +42,6 @@ class OfCrawler:
 
 
 class MetaOnAll(OfCrawler):
-    """Puts META_ON_ALL on every request that passes."""
-
     def process_request(self, request, spider=None):
         for name, value in self.settings.getdict("META_ON_ALL").items():
             request.meta.setdefault(name, deepcopy(value))

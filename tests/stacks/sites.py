@@ -20,7 +20,6 @@ def html(body):
 
 
 def error(status, reason):
-    """The steps of an error page as servers have them."""
     body = f"<html><body><h1>{status} {reason}</h1></body></html>"
     return answer(status, body, headers={"Content-Type": "text/html"})
 
@@ -132,7 +131,6 @@ class Sites:
         return [self.url(name, path) for name, story in self.stories.items() for path in story.ask]
 
     def journal(self):
-        """Return name, path and headers of every request that reached a site."""
         return [
             (name, entry["target"], entry["headers"])
             for name, site in self.open.items()
@@ -161,7 +159,6 @@ class Sites:
         return story.forbidden_to_special if special else story.forbidden
 
     def missing(self):
-        """Return what is allowed, was asked for and did not arrive."""
         came = {f"{name}{target}" for name, target, _ in self.journal()}
         return [each for each in self.reach() if each not in came]
 
@@ -170,5 +167,4 @@ class Sites:
         return [f"{name}{path}" for name, story in self.stories.items() for path in story.reaches]
 
     def robots_requests(self):
-        """Return how many requests for robots.txt reached each site."""
         return Counter(name for name, target, _ in self.journal() if target == "/robots.txt")

@@ -20,7 +20,6 @@ def make(path):
 
 
 def records():
-    """One record of each kind, small."""
     first, second, third, fourth = (f"https://site-{index}.example" for index in range(4))
     copy = available(fourth).copy
     return [

@@ -65,7 +65,6 @@ def release(store, key, holder):
 
 
 def at_once(*calls):
-    """Make calls in threads at the same time; return their results."""
     results = [None] * len(calls)
 
     def run(number):
@@ -338,7 +337,6 @@ class TestSQLite(PersistentContract):
         return lambda: sqlite(self.path)
 
     def execute(self, statement, *values):
-        """Do what another program does to the file."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             return connection.execute(statement, values).fetchone()
 

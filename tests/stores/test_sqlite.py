@@ -25,7 +25,6 @@ def path(tmp_path):
 
 
 def rows(path, *queries):
-    """What the last query returns."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for query in queries or ["SELECT origin FROM records"]:
             found = connection.execute(query).fetchall()

@@ -46,7 +46,6 @@ reactor.run()
 
 
 async def a_turn():
-    """Let the event loop go on once."""
     turn = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(turn.set_result, None)
     await turn

@@ -43,8 +43,6 @@ BEFORE, AFTER, LAST = 50, 543, 999
 
 @dataclass(frozen=True)
 class Worker:
-    """One process that crawls."""
-
     requests: list[dict]
     """With a ``host``, which is a role or an address; and ``after``, if its URL comes from a callback for
     another host. The other keys are those of `WireSpider`."""
@@ -57,8 +55,6 @@ class Worker:
 
 @dataclass(frozen=True)
 class Cell:
-    """A row of the table."""
-
     name: str
     shows: str
     workers: tuple[Worker, ...] = ()

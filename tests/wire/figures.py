@@ -112,7 +112,6 @@ def ends(crawls, yielded):
 
 
 def of_cell(cell, journal, crawls, yielded):
-    """Return the figures of a cell that was crawled."""
     hosts = {each["host"].removeprefix("to ") for w in cell.workers for each in w.requests}
     found = {"control": smallest_gap(journal, ["control"])} if "control" in hosts else {}
     if "paced" in hosts:
@@ -137,7 +136,6 @@ def of_cell(cell, journal, crawls, yielded):
 
 
 def broken(cell, found):
-    """Return the names of the promises that are broken, by these figures."""
     names = []
     if found.get("gap", LEAST_GAP) is None or found.get("gap", LEAST_GAP) < LEAST_GAP:
         names.append("gap")

@@ -47,7 +47,6 @@ def told_by(process):
 
 @contextmanager
 def busy(processes):
-    """Keep the machine busy with processes that spin."""
     spinning = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)
     ]
@@ -137,7 +136,6 @@ def has_refused(journal):
 
 
 def lines(journal):
-    """Yield what reached the hosts that have a role, in its order."""
     came = sorted(
         (
             (entry["at"], figures.NAMES[host], entry)

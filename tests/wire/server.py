@@ -29,8 +29,6 @@ LOST = object()
 
 @dataclass
 class Story:
-    """What a host does."""
-
     robots: str | None = None
     """Its robots.txt; without one, the answer is 404."""
     changed: tuple[float, str] | None = None

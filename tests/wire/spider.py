@@ -51,7 +51,6 @@ class WireSpider(scrapy.Spider):
             yield self.request(each)
 
     def of_way(self, way):
-        """Return the requests of a way, in the order of their times."""
         found = [each for each in self.order["requests"] if each["way"] == way]
         return sorted(found, key=lambda each: each["at"])
 

@@ -16,8 +16,6 @@ CERTIFICATE = "takes the certificate of the test"
 
 
 class Crawler(NamedTuple):
-    """A crawler, and how it is run."""
-
     name: str
     version: str
     """The command that prints it."""

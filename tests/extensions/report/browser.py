@@ -42,7 +42,6 @@ class Page:
         self._in_thread(self.page.goto, Path(path).resolve().as_uri())
 
     def run(self, script):
-        """Return the value of a JavaScript expression."""
         return self._in_thread(self.page.evaluate, script)
 
     def press(self, key):

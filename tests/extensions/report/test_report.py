@@ -215,8 +215,6 @@ async def test_a_report_that_fails_stops_no_crawl(web, tmp_path):
 
 
 class Broken:
-    """A component that can't be made."""
-
     @classmethod
     def from_crawler(cls, crawler):
         raise ZeroDivisionError
