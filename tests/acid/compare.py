@@ -7,7 +7,6 @@ what they had. The status is 1 if scrapy-rep did not keep a story that its defau
 
 import argparse
 import asyncio
-import json
 import os
 import re
 import shlex
@@ -97,7 +96,6 @@ def main():
     parser.add_argument("--runs", type=int, default=2, metavar="N")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="stories")
     parser.add_argument("--write", action="store_true", help="write results.json and its page")
-    parser.add_argument("--wire", type=Path, metavar="FOLDER", help="write all that came there")
     options = parser.parse_args()
     os.environ["NODE_PATH"] = str(ENV / "node_modules")
     found = {}
@@ -116,10 +114,6 @@ def main():
                 sys.exit(f"{crawler.name} does not start: run its command alone to see why")
             runs.append(rows)
             print("\n".join(scorecard(rows)), flush=True)
-            if options.wire:
-                name = re.sub(r"\W+", "-", crawler.name.lower())
-                options.wire.mkdir(exist_ok=True)
-                (options.wire / f"{name}.{number}.json").write_text(json.dumps(rows, indent=1))
         found[crawler.name] = entry(crawler, version, runs)
         print(f"Runs differ in: {'; '.join(found[crawler.name]['unsteady']) or 'no story'}")
         if options.write:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from time import monotonic
 
 import pytest
-from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
 
 from scrapy_rep.utils import download_slots
@@ -107,22 +107,6 @@ async def test_pages_that_another_middleware_fetches_keep_the_delay(web):
     await crawl(*urls, settings={"DOWNLOADER_MIDDLEWARES": {Fetches: 600}})
     assert len(fetched) == 4
     assert min(later - sooner for sooner, later in pairwise(fetched)) > 0.38
-
-
-@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
-@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
-async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_path, store, queue):
-    site = web.site(asks("Crawl-delay: 300"))
-
-    def then(response):
-        raise CloseSpider
-
-    urls = (site.url(f"/{n}") for n in range(20))
-    settings = {"REP_STORE": store.format(tmp_path), **queue}
-    result = await crawl(*urls, settings=settings, then=then)
-    assert len(site.targets) == 1
-    (line,) = told(result)
-    assert line.endswith(": the delay is 300 s, at most 12 requests per hour")
 
 
 @pytest.mark.parametrize(

@@ -36,19 +36,6 @@ async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
     await store.close()
 
 
-@pytest.mark.parametrize(("pause", "expected"), [(1.5, 1.5), (0.5, 1)])
-async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
-    workers, pause, expected
-):
-    """The lease of the worker is twice the delay, until the response has come."""
-    store, (first, second) = workers
-    assert await first.claim(HOST, 2 * LONG) is None
-    first.ended(HOST, LONG, pause * LONG)
-    assert list(await second.pauses_left()) == [HOST]
-    assert is_about(await second.claim(HOST, LONG), PAUSE, expected * LONG)
-    await store.close()
-
-
 async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
     """The event loop of the worker has stopped meanwhile."""
     store = of_file(tmp_path)
@@ -58,19 +45,6 @@ async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
     time.sleep(2 * SHORT)
     assert await claiming is None
     assert await second.claim(HOST, SHORT) is not None
-    await store.close()
-
-
-async def test_the_end_of_a_lease_does_not_end_the_next_one(workers):
-    store, (first, second) = workers
-    for _ in range(2):
-        assert await first.claim(HOST, LONG) is None
-        first.ended(HOST, 0, 0)
-    claims = [asyncio.ensure_future(first.claim(HOST, LONG)) for _ in range(3)]
-    await asyncio.sleep(0)
-    claims.pop().cancel()
-    assert await asyncio.gather(*claims) == [None, None]
-    assert await second.claim(HOST, LONG) is not None
     await store.close()
 
 

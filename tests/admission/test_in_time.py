@@ -273,15 +273,6 @@ def test_refusals_before_another_worker_got_an_answer_do_not_count():
     assert not other.hosts.is_dropping("a.example")
 
 
-def test_the_lease_of_a_probe_holds_up_no_turn_for_a_minute():
-    worker, other = pair(delay=2)
-    worker.sends(first := page(1))
-    worker.answered(first, 429, 5)
-    worker.time.advance(5.1)
-    worker.sends(page(2))
-    assert other.sends(page(3)) == ("the site has a delay", worker.time.now + 4)
-
-
 def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
     monkeypatch.setattr(hosts, "_MAX_HOSTS", 4)
     worker = Worker()

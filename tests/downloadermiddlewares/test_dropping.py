@@ -74,22 +74,6 @@ def told(result, begin, level=logging.INFO):
     ]
 
 
-async def test_the_first_drop_of_each_rule_and_origin_is_told_at_info(web):
-    site = web.site(robots("User-agent: *\nDisallow: /a\nDisallow: /b\n"))
-    failing = web.site(answer(503))
-    urls = [site.url(path) for path in ("/a/1", "/a/2", "/b/1", "/b/2")]
-    result = await crawl(*urls, failing.url("/1"), failing.url("/2"))
-    where = site.url("/robots.txt")
-    assert sorted(told(result, "Forbidden by robots.txt: ")) == [
-        f"Forbidden by robots.txt: <GET {site.url(path)}>: Disallow: {path[:2]} (line {n} of {where})"
-        for path, n in [("/a/1", 2), ("/b/1", 3)]
-    ]
-    (line,) = told(result, "Dropped: ")
-    assert ">: robots.txt is unreachable: status 503, next try at " in line
-    assert len(told(result, "Forbidden by robots.txt: ", logging.DEBUG)) == 2
-    assert len(told(result, "Dropped: ", logging.DEBUG)) == 1
-
-
 async def test_what_no_rule_forbids_is_not_called_forbidden_by_robotstxt(web):
     site, ours = web.site(answer(503)), web.site(host="localhost")
     override = {"host": "localhost", "policy": "disallow", "reason": "made up"}

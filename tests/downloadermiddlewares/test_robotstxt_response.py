@@ -2,13 +2,12 @@
 
 import pytest
 from scrapy import Request
-from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import robotstxt_verdict
 from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, crawl
-from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
+from tests.crawling.web import HANGS, answer, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
@@ -20,15 +19,6 @@ class Resolves:
     def process_response(self, request, response):
         to = request.meta.get("resolved")
         return response if to is None else response.replace(url=to)
-
-
-class Answers:
-    """Has the pages itself, with the URL that they came from."""
-
-    def process_request(self, request):
-        if "resolved" in request.meta:
-            return HtmlResponse(request.meta["resolved"], body=PAGE.encode(), request=request)
-        return None
 
 
 class LooksAtPages:
@@ -91,14 +81,6 @@ async def test_a_page_whose_url_becomes_that_of_an_unreachable_site_is_fetched_o
     assert [failure.value.verdict.reason for failure in result.failures] == [Reason.UNREACHABLE]
 
 
-async def test_what_a_middleware_has_itself_is_checked_too(web):
-    site = web.site(robots(RULES))
-    request = resolved(site, "/a", site.url("/private"))
-    result = await crawl(request, settings={"DOWNLOADER_MIDDLEWARES": {Answers: 725}})
-    assert [failure.value.redirected_to for failure in result.failures] == [site.url("/private")]
-    assert result.responses == []
-
-
 @pytest.mark.parametrize(
     ("to", "settings"),
     [
@@ -132,16 +114,6 @@ async def test_a_url_of_an_origin_that_is_not_known_waits_for_its_robotstxt(web,
     assert result.fetched == [open_.url("/x")]
     check_dropped(result, requests[0], closed.url("/x"))
     assert [len(other.robots_requests) for other in (closed, open_)] == [1, 1]
-
-
-async def test_a_page_from_the_http_cache_is_checked_too(web, tmp_path):
-    site = web.site(robots(RULES))
-    request = resolved(site, "/a", site.url("/private"))
-    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    for _ in range(2):
-        result = await crawl(request, settings=resolving(**settings))
-        check_dropped(result, request, site.url("/private"))
-    assert site.targets == ["/a"]
 
 
 async def test_a_response_that_a_component_awaits_is_checked_too(web):

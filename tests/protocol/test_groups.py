@@ -2,25 +2,9 @@
 
 import pytest
 
-from scrapy_rep.protocol import Field, Reason, RobotsTxt
+from scrapy_rep.protocol import Field, RobotsTxt
 
 URL = "https://example.com"
-
-
-@pytest.mark.spec("G-2")
-def test_four_groups():
-    robots = RobotsTxt.parse(
-        b"user-agent: a\ndisallow: /c\n\nuser-agent: b\ndisallow: /d\n\n"
-        b"user-agent: e\nuser-agent: f\ndisallow: /g\n\nuser-agent: h\n"
-    )
-    assert [(group.tokens, [str(rule) for rule in group.rules]) for group in robots.groups] == [
-        (("a",), ["Disallow: /c"]),
-        (("b",), ["Disallow: /d"]),
-        (("e", "f"), ["Disallow: /g"]),
-        (("h",), []),
-    ]
-    assert robots.verdict(f"{URL}/c", "h").allowed
-    assert robots.verdict("https://a.example/", "h").reason is Reason.NO_RULE
 
 
 @pytest.mark.spec("L-6")

@@ -37,8 +37,3 @@ def test_utf8_raw_or_escaped_is_one(text):
     reserved = set("!#&'()+,/:;=?@[]")
     if not reserved & set(text):
         assert canonical_target(escaped) == raw
-
-
-def test_an_invalid_escape_stays_as_it_is_beside_others():
-    assert canonical_target("/%zz9%41%zz9") == "/%zz9A%zz9"
-    assert canonical_patterns(b"/%zz9%41%zz9*$") == "/%zz9A%zz9*$"

@@ -94,9 +94,3 @@ def test_rules_know_their_size():
     assert RobotsTxt.parse(b"").rules_for("a").nbytes < 2_000 < rules.nbytes < 100_000
     assert {rules.verdict_for(target_of("http://h/5x")).line for _ in range(asking.TIMES)} == {12}
     assert origin_of("http://h/").robotstxt_url == "http://h/robots.txt"
-
-
-def test_explain_names_rules_with_a_lone_percent():
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*=%\n")
-    explanation = robots.explain(target_of("https://a.example/?u=%2Fb"), "bot")
-    assert [rule.line for rule in explanation.matching] == [2]

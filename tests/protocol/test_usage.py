@@ -46,22 +46,6 @@ def letters(said):
     return {label: words[value] for label in labels if (value := said.value(label)) in words}
 
 
-VECTORS = [
-    (["/*.pdf$ train-ai=n", "search=y"], "/f/a.pdf?x", {"search": "y"}),
-    (["ai-train=no"], "/x", {}),
-    # Paths are equal in canonical form; different paths of equal length all hold.
-    (["/%62/ train-ai=y", "/b/ train-ai=n, search=y"], "/b/x", {"train-ai": "n", "search": "y"}),
-    (["/a*c train-ai=y", "/abc train-ai=n", "/*bc search=n"], "/abc", {"train-ai": "n", "search": "n"}),
-    (["/b* train-ai=n", "/b train-ai=y"], "/b", {"train-ai": "n"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("values", "path", "result"), VECTORS)
-@pytest.mark.parametrize("order", [1, -1])
-def test_content_usage(values, path, result, order):
-    assert letters(content_usage(*values[::order], path=path)) == result
-
-
 MERGED = (
     b"User-agent: mybot\nContent-Usage: train-ai=y\nDisallow: /a\n"
     b"User-agent: *\nContent-Usage: search=n\nDisallow: /b\n"

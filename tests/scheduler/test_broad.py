@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 from scrapy import Request, signals
-from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.admission import Admission
@@ -17,7 +16,6 @@ from tests.crawling.crawl import (
     close,
     closing_when,
     crawl,
-    releasing_when,
     stat,
 )
 from tests.crawling.web import HANGS, answer, held, robots
@@ -192,47 +190,7 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
     assert result.stats["robotstxt/deferred_waiting"] == 1
 
 
-# Other schedulers.
-
-
-class PriorityScheduler(BaseScheduler):
-    """One queue for all, by priority."""
-
-    def open(self, spider):
-        self.queue = []
-        self.seen = set()
-
-    def has_pending_requests(self):
-        return bool(self.queue)
-
-    def enqueue_request(self, request):
-        if request.url in self.seen and not request.dont_filter:
-            return False
-        self.seen.add(request.url)
-        self.queue.append(request)
-        self.queue.sort(key=lambda request: -request.priority)
-        return True
-
-    def next_request(self):
-        return self.queue.pop(0) if self.queue else None
-
-
-async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
-    late = web.site(held(robots(RULES)))
-    paths = [f"/{n}" for n in range(12)]
-    at_last = releasing_when(lambda crawler: stat(crawler, "robotstxt/waited") == 13, late)
-    result = await crawl(
-        *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
-        settings={"SCHEDULER": PriorityScheduler, "CONCURRENT_REQUESTS": 2},
-        meanwhile=at_last,
-    )
-    assert sorted(late.targets) == sorted(paths)
-    assert len(late.robots_requests) == 1
-    assert result.dropped == {late.url("/private"): "rule"}
-    for response in result.responses:
-        assert response.request.priority == 7
-        assert not response.request.dont_filter
-        assert not [key for key in response.meta if key.startswith("_robotstxt")]
+# Past the scheduler.
 
 
 @pytest.mark.parametrize(("seconds", "fetched"), [(2, True), (62, False)])
