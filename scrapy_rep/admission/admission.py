@@ -55,7 +55,7 @@ class Admission:
         self._cache = cache
         self.decider: Decider = decider
         self._clock = clock
-        self._leases = leases
+        self.leases: HostLeases = leases
         self.defer_timeout: float = options.defer_timeout
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
@@ -150,7 +150,7 @@ class Admission:
         """Claim the lease of the host. Without it, also if cancelled, call ``not_acquired``."""
         lease: Lease | None = _NOT_CLAIMED
         try:
-            lease = await self._leases.claim(ask.host, seconds)
+            lease = await self.leases.claim(ask.host, seconds)
         finally:
             if lease is not None:
                 self.hosts.not_acquired(ask, lease.left, paused=lease.holder == PAUSE)
@@ -170,7 +170,7 @@ class Admission:
             del self._leased[host]
         if is_leased or may_refuse:
             left, pause = self.hosts.ended(host, request, sent_at, response)
-            self._leases.ended(host, left if is_leased else None, pause)
+            self.leases.ended(host, left if is_leased else None, pause)
 
     # What the queues call.
 

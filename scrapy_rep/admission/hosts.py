@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,7 +40,6 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.download_settings import default_download_timeout
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
@@ -65,11 +64,6 @@ _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter."""
 _LATE: Final = 0.1
 """Seconds after which a timer shows that the event loop was blocked."""
-_READ_AGE_MAX: Final = 1.0
-"""Seconds after which a request waits until the pauses in the store are read again; if the reading
-took longer, twice as long as that, so that not all requests wait for a slow store."""
-_READ_INTERVAL: Final = _READ_AGE_MAX / 2
-"""Seconds after which a request starts a reading, for which it does not wait."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000
@@ -116,6 +110,12 @@ class Host:
     def probe(self) -> Request | None:
         return self.last if self.refused else None
 
+    def next_turn(self, now: float, *, on_wire: bool) -> float:
+        """Return when the next request may be sent, or may leave."""
+        if self.probe is not None and now >= self.until:
+            return math.inf  # the probe tells
+        return self.next_to_send if on_wire else max(self.next_to_send, self.next_to_leave)
+
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host any more."""
         return self.probe is None and max(self.next_to_leave, self.next_to_send, self.until) <= now
@@ -157,11 +157,8 @@ class Hosts:
         """Number of hosts at which those that are over are searched for."""
         self.refused: dict[str, Host] = {}
         """The hosts that have refused a request, and have not answered one since then."""
-        self._read_at = -math.inf
-        """When the pauses in the store were read."""
-        self._read_age_max = _READ_AGE_MAX
-        self._readers: list[Promise[None]] | None = None
-        """Requests that wait until they are read; None if they are not being read."""
+        if self._backs_off:
+            leases.adopt_pauses = self._adopt_pauses
 
     # Whether a request may leave, and be sent.
 
@@ -171,25 +168,23 @@ class Hosts:
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return the hold of a request whose turn has not come, unless it will be dropped."""
-        host = self._hosts.get(ask.host)
-        if host is None or (ask.on_wire and host.last is ask.head()):
+        host, now = self._hosts.get(ask.host), self._clock.monotonic()
+        if host is None:
             return None
-        now, until = self._clock.monotonic(), host.next_to_send
-        if host.probe is not None and now >= host.until:
-            until = math.inf
-        if not ask.on_wire:
-            until = max(until, host.next_to_leave)
-        if until <= now:
-            return None
-        if host.refused:
-            given_up = host.given_up and now < host.until
-            if not ask.on_wire and (given_up or ask.is_disallowed):
-                return None
-        # If robots.txt has expired, the former delay counts: it is looked up when that is over.
-        elif not ask.delay and (ask.entry is not None or ask.origin not in host.origins):
+        until = host.next_turn(now, on_wire=ask.on_wire)
+        if until <= now or not self._concerns(host, ask):
             return None
         host.waiting[ask.origin] = None
         return Hold(IN_PAUSE if host.refused else IN_DELAY, until)
+
+    def _concerns(self, host: Host, ask: Ask) -> bool:
+        """Return whether the delay or the pause of ``host`` is one for the request of ``ask``."""
+        if ask.on_wire and host.last is ask.head():
+            return False  # it is its turn
+        if host.refused:
+            return ask.on_wire or not (self.is_dropping(host.name) or ask.is_disallowed)
+        # If robots.txt has expired, the former delay counts: it is looked up when that is over.
+        return bool(ask.delay) or (ask.entry is None and ask.origin in host.origins)
 
     def reserve(self, ask: Ask) -> None:
         """Let the next request leave after the delay; in a pause, when this one is no probe."""
@@ -249,15 +244,13 @@ class Hosts:
         Return the seconds of the delay that are left, and those of a pause that begins or is longer
         than before, else 0.
         """
-        host, now = self._hosts.get(name), self._clock.monotonic()
-        if host is None:
-            return 0.0, self._pause_after(name, request, sent_at, response, is_probe=False)
+        host, now = self._record(name), self._clock.monotonic()
         is_last = host.last is request
         if is_last:
             host.forget_last()
             host.next_to_send = min(host.next_to_send, now + host.delay)
         left, is_probe = max(0.0, host.next_to_send - now), is_last and host.refused
-        pause = self._pause_after(name, request, sent_at, response, is_probe=is_probe)
+        pause = self._pause_after(host, request, sent_at, response, is_probe=is_probe)
         if is_last:
             self._notify(host)
         return left, pause
@@ -302,52 +295,61 @@ class Hosts:
 
     def _pause_after(
         self,
-        name: str,
+        host: Host,
         request: Request,
         sent_at: float,
         response: Response | None,
         *,
         is_probe: bool,
     ) -> float:
-        """Begin, extend or end the pause of a host; return its seconds if it begins or is longer.
-
-        A refusal is 429, or 503 with Retry-After: a 503 alone may concern this page only.
-        """
-        paused = self.refused.get(name)
+        """Begin, extend or end a pause; return its seconds if it begins or is longer, else 0."""
         if response is None or not _is_of_site(response, request):
-            if paused is None or not is_probe:
+            if not is_probe:
                 return 0.0
             # A host must not let one request after the other run into a timeout.
             least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)
-            return self._back_off(paused, max(self._next_pause(paused, None), least))
-        value = (response.headers.get("Retry-After") or b"").decode("latin-1")
-        asked = retry_after(value, self._clock.time())
-        is_asked_to_wait = response.status == _TOO_MANY_REQUESTS or bool(asked)
-        refuses = self._backs_off and response.status in REFUSALS and is_asked_to_wait
-        is_under_way = paused is not None and sent_at < max(paused.paused_at, paused.until)
-        if not refuses:
-            if paused is not None and not is_under_way:
-                self._end_pause(paused)
-            return 0.0
-        if paused is None or not is_under_way:
-            host = self._record(name)
+            return self._back_off(host, max(self._next_pause(host, 0.0), least))
+        asked = self._refusal(response)
+        is_under_way = host.refused and sent_at < max(host.paused_at, host.until)
+        if asked is not None and is_under_way:
+            return self._extend_pause(host, request, response, asked)
+        if asked is not None:
             seconds = self._next_pause(host, asked)
             self._report_pause(request, response.status, seconds)
             return self._back_off(host, seconds)
+        if host.refused and not is_under_way:
+            self._end_pause(host)
+        return 0.0
+
+    def _refusal(self, response: Response) -> float | None:
+        """Return the seconds that a refusal asks to wait, 0 if it asks for none; else None.
+
+        A refusal is 429, or 503 with Retry-After: a 503 alone may concern this page only.
+        """
+        if not self._backs_off or response.status not in REFUSALS:
+            return None
+        value = (response.headers.get("Retry-After") or b"").decode("latin-1")
+        asked = retry_after(value, self._clock.time()) or 0.0
+        return asked if asked or response.status == _TOO_MANY_REQUESTS else None
+
+    def _extend_pause(
+        self, host: Host, request: Request, response: Response, asked: float
+    ) -> float:
+        """Note a refusal of what was sent before the pause."""
         # Its retry does not count, once in a pause.
-        if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
-            request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
+        if request.meta.get(_IGNORED_RETRY_KEY) != host.paused_at:
+            request.meta[_IGNORED_RETRY_KEY] = host.paused_at
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
-        seconds = min(asked or 0.0, self._max)
-        longer = self._clock.monotonic() + seconds - paused.until
+        seconds = min(asked, self._max)
+        longer = self._clock.monotonic() + seconds - host.until
         if not seconds or longer <= 0:
             return 0.0
         # Refusals that arrive together are logged once.
         if longer > _CHECK_INTERVAL:
             self._report_pause(request, response.status, seconds)
-        return self._back_off(paused, seconds)
+        return self._back_off(host, seconds)
 
-    def _next_pause(self, host: Host, asked: float | None) -> float:
+    def _next_pause(self, host: Host, asked: float) -> float:
         """Return ``asked``, or else twice the last pause, with jitter."""
         if not asked:
             host.last_pause = min(2 * host.last_pause or _FIRST_PAUSE, self._max)
@@ -407,46 +409,16 @@ class Hosts:
         level, host = logging.DEBUG if times else logging.INFO, ascii(origin.host)[1:-1]
         self._logger.log(level, "%s answered %d: no requests for %.3g s", host, status, seconds)
 
-    # Pauses that other workers have begun.
-
-    def read_pauses(self) -> Awaitable[None] | None:
-        """Begin to read the pauses in the store, unless they were read just now.
-
-        Return what a request awaits before it is sent, or None. It raises no error of the store.
-        """
-        if not self._backs_off:
-            return None
-        now = self._clock.monotonic()
-        if now - self._read_at < _READ_INTERVAL:
-            return None
-        if self._readers is None:
-            self._readers = []
-            self._leases.background.start(self._read())  # without asyncio, it may end at once
-        if self._readers is None or now - self._read_at < self._read_age_max:
-            return None
-        read: Promise[None] = Promise()
-        self._readers.append(read)
-        return read
-
-    async def _read(self) -> None:
+    def _adopt_pauses(self, pauses: Mapping[str, float], began: float) -> None:
         """Adopt the pauses in the store; end those that others ended; add hosts to be probed."""
-        began = self._clock.monotonic()
-        try:
-            pauses = await self._leases.pauses_left()
-            for name, host in self.refused.items():
-                if name not in pauses and host.until <= began:
-                    host.until = -math.inf  # another worker got an answer
-            for name, left in pauses.items():
-                if left > _CLOCK_SLACK:
-                    self._adopt_pause(self._record(name), left)
-                elif name not in self.refused:
-                    self._back_off(self._record(name), 0.0)
-        finally:
-            self._read_at = self._clock.monotonic()
-            self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))
-            readers, self._readers = self._readers or [], None
-            for read in readers:
-                read.set_result(None)
+        for name, host in self.refused.items():
+            if name not in pauses and host.until <= began:
+                host.until = -math.inf  # another worker got an answer
+        for name, left in pauses.items():
+            if left > _CLOCK_SLACK:
+                self._adopt_pause(self._record(name), left)
+            elif name not in self.refused:
+                self._back_off(self._record(name), 0.0)
 
 
 def _longest_wait(ask: Ask) -> float:

@@ -51,7 +51,7 @@ class Wire:
 
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._admission = admission
-        self._read_pauses = admission.hosts.read_pauses
+        self._read_pauses = admission.leases.read_pauses
         self._may_hold = admission.hosts.may_hold
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request

@@ -244,7 +244,7 @@ def test_a_request_waits_seldom_for_a_store_that_is_slow(monkeypatch, took, age,
     monkeypatch.setattr(worker.store, "pauses_left", slow)
     worker.reads_pauses()
     worker.time.advance(age)
-    assert (worker.hosts.read_pauses() is not None) is waits
+    assert (worker.admission.leases.read_pauses() is not None) is waits
     settle()
 
 

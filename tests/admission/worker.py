@@ -68,7 +68,7 @@ class Worker(Parts):
         self.ends(request, Response(request.url, status=status, headers=headers))
 
     def reads_pauses(self):
-        self.hosts.read_pauses()
+        self.admission.leases.read_pauses()
         settle()
 
 

@@ -233,7 +233,7 @@ class Model:
             self.give_back(request)
 
     async def pass_wire(self, request):
-        if (reading := self.admission.hosts.read_pauses()) is not None:
+        if (reading := self.admission.leases.read_pauses()) is not None:
             await reading
         delay = request.meta["delay"]
         return await self.admission.admit_to_wire(request, Ticket(request.url, delay=delay))

@@ -75,7 +75,7 @@ def who_is_refused_stays_the_probe(self, ask, left, *, paused):
 
 def any_request_ends_the_lease(self, request, sent_at, response):
     end(self, request, sent_at, response)
-    self._leases.ended(host_of(request), 0.0, 0.0)
+    self.leases.ended(host_of(request), 0.0, 0.0)
 
 
 def who_was_under_way_ends_the_pause(self, host, request, sent_at, response, *, is_probe):
@@ -103,7 +103,7 @@ BREAKAGES = {
         (Hosts, "acquire", each_is_a_probe),
         (Hosts, "not_acquired", who_is_refused_stays_the_probe),
         (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
-        (Hosts, "read_pauses", pauses_are_not_read),
+        (HostLeases, "read_pauses", pauses_are_not_read),
         (HostLeases, "pauses_left", nobody_knows_who_has_refused),
         (Admission, "ended", any_request_ends_the_lease),
         (Hosts, "hold", what_begins_during_a_claim_is_not_seen),

@@ -394,7 +394,7 @@ class World:
         """The store has answered ``worker`` that it has a pause; or that another has the lease."""
         if lease.holder == PAUSE:
             self.told(worker, host, lease.left)
-        elif lease.holder == worker.admission._leases._name and not self.is_troubled:
+        elif lease.holder == worker.admission.leases._name and not self.is_troubled:
             self.violated(f"the pause of {host} is not stored, as its worker has the lease")
 
     def told(self, worker, host, left):
