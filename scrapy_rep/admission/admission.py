@@ -17,10 +17,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep import stats
+from scrapy_rep.admission.hold_reason import Ask, Hold, Queue
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import IN_DELAY, REFUSALS, Hosts
 from scrapy_rep.admission.lookup import Lookups
-from scrapy_rep.admission.reason import Ask, Hold, Queue
 from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unreachable import Deferral, Idle
 from scrapy_rep.cache.cache import Cache
@@ -86,7 +86,7 @@ class Admission:
             self.hosts.reserve(ask)
 
     def admit(
-        self, origin: Origin, head: Callable[[], Request], entry: Entry | None = None
+        self, origin: Origin, head: Callable[[], Request | None], entry: Entry | None = None
     ) -> Hold | None:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 

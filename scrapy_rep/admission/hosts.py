@@ -32,8 +32,8 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
 from scrapy_rep.admission.delays import Delays
+from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.reason import Ask, Hold, HoldReason
 from scrapy_rep.fetch.is_from_origin import intermediary_error
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin

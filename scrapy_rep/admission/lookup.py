@@ -18,7 +18,7 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
+from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider

@@ -15,7 +15,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
-from scrapy_rep.admission.reason import Ask, Hold, HoldReason, Queue
+from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.fetch.transfer import TRANSFER_KEY

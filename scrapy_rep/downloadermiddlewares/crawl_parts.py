@@ -21,12 +21,11 @@ from scrapy_rep.cache.cache import Cache, LookupResult
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.cache.shared_by_crawls import get_shared
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
 from scrapy_rep.downloadermiddlewares.wire import Wire
-from scrapy_rep.drops import Drops
+from scrapy_rep.drops import Drops, DryRun
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import Origin

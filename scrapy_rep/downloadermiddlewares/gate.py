@@ -30,7 +30,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import signals, stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.ticket import (
     AGAIN,
     TICKET_KEY,
@@ -43,9 +43,8 @@ from scrapy_rep.admission.ticket import (
 )
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.decision.usage import store_judgement
-from scrapy_rep.downloadermiddlewares.dry_run_log import DryRun
-from scrapy_rep.downloadermiddlewares.places import Places
-from scrapy_rep.drops import Drops
+from scrapy_rep.downloadermiddlewares.limited_places import Places
+from scrapy_rep.drops import Drops, DryRun
 from scrapy_rep.exceptions import (
     CrawlClosingError,
     RobotsTxtDisallowed,
@@ -132,14 +131,35 @@ class Gate:
             return None
 
     async def _answer(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
-        """Give one of the five answers. Raises CrawlClosingError if it waits when the crawl closes.
+        """Give one of the five answers. Raises CrawlClosingError if the crawl closes meanwhile."""
+        source = Source(ticket.source)
+        decision = await self._decide(request, decision, source)
+        if self._may_be_held(decision, source):
+            decision = await self._wait_for_turn(request, decision, source)
+        return self._finish(request, decision, ticket, source)
+
+    async def _decide(self, request: Request, decision: Decision, source: Source) -> Decision:
+        """Return the decision with a verdict, after lookups.
+
+        A direct request waits once for the next try of an unreachable robots.txt.
+        """
+        decision = await self._look_up(request, decision, source)
+        origin, entry = decision.origin, decision.entry
+        if source is not Source.DIRECT or origin is None or entry is None:
+            return decision
+        if not self._is_deferred(decision, source):
+            return decision
+        await self.wait(origin, self._admission.deferral.until_next_try(entry), source)
+        return await self._look_up(request, decision._replace(verdict=None), source)
+
+    async def _wait_for_turn(
+        self, request: Request, decision: Decision, source: Source
+    ) -> Decision:
+        """Return the decision when the admission lets ``request`` leave, or it is to be dropped.
 
         One request of an origin asks the admission at a time: those behind it would ask in vain.
         """
-        source, origin = Source(ticket.source), decision.origin
-        decision = await self._decide(request, decision, source)
-        if origin is None or not self._may_be_held(decision, source):
-            return self._finish(request, decision, ticket, source)
+        origin: Any = decision.origin
         if not self._turns.take(origin):
             if self._closing:
                 raise CrawlClosingError
@@ -151,32 +171,13 @@ class Gate:
                 decision = self.decider.known_decision(request) or decision
                 decision = await self._decide(request, decision, source)
                 if not self._may_be_held(decision, source):
-                    break
+                    return decision
                 hold = self._admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
-                    break
+                    return decision
                 await self.wait(origin, hold, source)
-            return self._finish(request, decision, ticket, source)
         finally:
             self._turns.leave(origin)
-
-    async def _decide(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Return the decision with a verdict, after lookups.
-
-        A direct request waits once for the next try of an unreachable robots.txt.
-        """
-        has_tried = False
-        while True:
-            while decision.verdict is None:
-                decision = await self._look_up(request, decision, source)
-            origin, entry = decision.origin, decision.entry
-            if has_tried or source is not Source.DIRECT or origin is None or entry is None:
-                return decision
-            if not self._is_deferred(decision, source):
-                return decision
-            has_tried = True
-            await self.wait(origin, self._admission.deferral.until_next_try(entry), source)
-            decision = decision._replace(verdict=None)
 
     def _may_be_held(self, decision: Decision, source: Source) -> bool:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
@@ -303,21 +304,22 @@ class Gate:
     # Waiting.
 
     async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Wait for the lookup, which begins after a pause of the host, as for the queue."""
-        is_again = source in AGAIN
-        if self._admission.is_closing:
-            raise CrawlClosingError
-        stats.count(self._crawler, stats.WAITED)
+        """Return the decision with a verdict. A lookup begins after a pause of the host."""
         origin: Any = decision.origin
-        while not is_again and (hold := self._admission.pause_of(origin, request)) is not None:
-            await self.wait(origin, hold, source)
-        with self._uncounted(source):
-            decision = await self.decider.decision(request, decision)
-        verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
-        is_new = is_again and entry is not None and now - entry.start < _LIFE
-        if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
-            # It has expired, and decided on another page that waited for the same lookup.
-            return decision._replace(verdict=None, entry=None)
+        is_again = source in AGAIN
+        while decision.verdict is None:
+            if self._admission.is_closing:
+                raise CrawlClosingError
+            stats.count(self._crawler, stats.WAITED)
+            while not is_again and (hold := self._admission.pause_of(origin, request)) is not None:
+                await self.wait(origin, hold, source)
+            with self._uncounted(source):
+                decision = await self.decider.decision(request, decision)
+            verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
+            is_new = is_again and entry is not None and now - entry.start < _LIFE
+            if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
+                # It has expired, and decided on another page that waited for the same lookup.
+                decision = decision._replace(verdict=None, entry=None)
         return decision
 
     async def wait(self, origin: Origin, hold: Hold, source: Source) -> None:

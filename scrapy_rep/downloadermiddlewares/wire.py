@@ -14,17 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.places import Places
+from scrapy_rep.downloadermiddlewares.limited_places import Places
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.clock import Clock
@@ -115,16 +115,13 @@ class Wire:
 
     def _fits(self, request: Request) -> bool:
         """Return whether the ticket of ``request`` is valid and nothing can hold it: most often."""
-        ticket = request.meta.get(TICKET_KEY)
-        if not ticket:
+        ticket: Any = request.meta.get(TICKET_KEY)
+        return self._is_valid(request, ticket) and not self._may_hold(ticket[3])
+
+    def _is_valid(self, request: Request, ticket: tuple[Any, ...] | None) -> bool:
+        if ticket is None or ticket[0] != request.url or ticket[2] <= self._time():
             return False
-        url, tokens, end, delay, _, _ = ticket
-        return (
-            url == request.url
-            and (tokens is None or tokens == self._tokens_of(request))
-            and self._time() < end
-            and not self._may_hold(delay)
-        )
+        return ticket[1] is None or ticket[1] == self._tokens_of(request)
 
     async def _wait_until_admitted(
         self, request: Request, slot: str, reading: Awaitable[None] | None
@@ -170,11 +167,6 @@ class Wire:
         await self._places.wait(slot)
         return self._monotonic() - began
 
-    def _is_valid(self, request: Request, ticket: Ticket | None) -> bool:
-        if ticket is None or ticket.url != request.url or ticket.end <= self._time():
-            return False
-        return ticket.tokens is None or ticket.tokens == self._tokens_of(request)
-
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
         """Let the gate give a new ticket, else raise GivenBackError: also if it takes long.
 
@@ -186,13 +178,11 @@ class Wire:
         has_agent = b"User-Agent" in request.headers
         if not has_agent:
             request.headers[b"User-Agent"] = b""
-        returned = None
+        returned, answer = None, self.gate.again(request, Source.WIRE)
         try:
-            if may_take_long:
-                returned = await self.gate.again(request, Source.WIRE)
-            else:
-                seconds = max(0.0, latest - self._monotonic())
-                returned = await within(seconds, self.gate.again(request, Source.WIRE))
+            returned = await (
+                answer if may_take_long else within(max(0.0, latest - self._monotonic()), answer)
+            )
         except TimeoutError:  # a lookup takes longer, or the next try is later
             end = -math.inf
         finally:

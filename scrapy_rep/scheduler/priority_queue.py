@@ -22,8 +22,8 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.hold_reason import Hold, Queue
 from scrapy_rep.admission.lookup import UNKNOWN
-from scrapy_rep.admission.reason import Hold, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
@@ -212,7 +212,7 @@ class RobotsAwarePriorityQueue(Queue):
         if lane.origin is None or self._admission is None:
             return Source.QUEUE
         try:
-            hold = self._admission.admit(lane.origin, partial(self._head, lane))
+            hold = self._admission.admit(lane.origin, partial(self._requests.first, lane))
         except Exception as error:  # noqa: BLE001 - logged
             # The middleware decides again. If that fails, too, it drops the request.
             what = "Error while checking whether requests to %s must wait"
@@ -276,13 +276,6 @@ class RobotsAwarePriorityQueue(Queue):
             request = None
         if (self._holds or self._since) and not self._requests.size_of(lane):
             self._forget(lane)
-        return request
-
-    def _head(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``; raise LookupError if it can't be read."""
-        request = self._requests.first(lane)
-        if request is None:
-            raise LookupError("none of the requests could be read")
         return request
 
     def _origin(self, request: Request) -> Origin | None:

@@ -30,7 +30,7 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error

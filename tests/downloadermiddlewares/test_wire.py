@@ -8,8 +8,8 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
+from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.hosts import IN_PAUSE
-from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, store_grant
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire

@@ -12,7 +12,7 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.admission.reason import Hold, HoldReason
+from scrapy_rep.admission.hold_reason import Hold, HoldReason
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime

@@ -10,8 +10,8 @@ from scrapy_rep import (
     RobotsAwareRedisLifoQueue,
     RobotsAwareRedisQueue,
 )
+from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.lookup import UNKNOWN, Lookups
-from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.unreachable import UNREACHABLE
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_queue

@@ -38,8 +38,8 @@ class Ask:
     """A request that wants to leave. It may be on disk, so it is read only if a reason needs it."""
 
     origin: Origin
-    head: Callable[[], Request]
-    """Returns the request, or raises LookupError if it can't be read."""
+    head: Callable[[], Request | None]
+    """Returns the request; None if it can't be read."""
     entry: Entry | None
     """The entry of the origin; None if robots.txt is not known."""
     decider: Decider
@@ -57,10 +57,8 @@ class Ask:
 
         It may have no verdict. Raises ValueError if the request declares unknown purposes.
         """
-        try:
-            return self.decider.known_decision(self.head())
-        except LookupError:
-            return None
+        request = self.head()
+        return None if request is None else self.decider.known_decision(request)
 
     @property
     def is_disallowed(self) -> bool:
