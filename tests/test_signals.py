@@ -8,10 +8,9 @@ import pytest
 import scrapy
 
 from scrapy_rep import Robots, signals
-from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.per_crawl import add_part
 from tests.crawling.crawl import ListSpider, crawl
-from tests.crawling.web import answer, redirect, robots
+from tests.crawling.web import answer, robots
 
 RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\nSitemap: https://a.example/s.xml\n"
@@ -153,21 +152,6 @@ async def test_a_crawl_that_does_not_obey_has_nobody_to_ask():
             Robots.of(crawler)
 
     await crawl(settings={"ROBOTSTXT_OBEY": False}, opened=opened)
-
-
-async def test_a_redirected_page_has_the_verdict_on_its_own_url(web):
-    site = web.site(robots(RULES), paths={"/moved": [redirect("/private/open")]})
-    request = scrapy.Request(site.url("/moved"))
-
-    class Spider(ListSpider):
-        handle_httpstatus_all = False
-
-        def prepare(self, request):
-            return request.replace(callback=self.parse, errback=self.failed)
-
-    result = await crawl(request, spidercls=Spider)
-    assert result.responses[0].meta["robotstxt"]["rule"] == "/private/open"
-    assert Reason(result.responses[0].meta["robotstxt"]["reason"]) is Reason.RULE
 
 
 def test_a_crawl_that_has_ended_is_let_go_of():

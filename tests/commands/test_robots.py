@@ -273,12 +273,6 @@ def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_co
     assert len(site.robots_requests) == 2
 
 
-def test_check_sees_other_spellings_as_a_crawl_does(site, robots_command, rules):
-    urls = [site.url("/a/../private"), site.url("/a/%2e%2e/private")]
-    for file in ([], ["--file", "robots.txt"]):
-        assert robots_command("check", *file, *urls).out.count("disallowed") == 2
-
-
 USE = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: x\nLicense: http://a.example/l\n"
 
 

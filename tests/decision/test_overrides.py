@@ -11,9 +11,10 @@ import pytest
 from scrapy_rep import Robots, SettingsError
 from scrapy_rep.overrides import POLICIES, Overrides, overrides_of
 from scrapy_rep.settings import Options
-from tests.crawling.crawl import crawl
-from tests.crawling.web import redirect, robots
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, releasing_when, stat
+from tests.crawling.web import answer, held, redirect, robots
 from tests.extensions.evidence import lines
+from tests.scheduler.test_broad import DEFER
 from tests.test_signals import Ear
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
@@ -252,3 +253,36 @@ async def test_a_relative_path_is_one_in_the_projects_directory(
     uri = (here / "rules.txt").as_uri()
     assert {failure.value.verdict.robotstxt_url for failure in result.failures} == {uri}
     assert {line["robotstxt_url"] for line in lines(evidence)} == {uri}
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
+async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(web, queue):
+    site = web.site(held(answer(503)), robots(RULES))
+    ear = Ear("robotstxt_verdict")
+    paths = ["/1", "/private", "/partner"] + [f"/more/{number}" for number in range(9)]
+
+    def all_wait(crawler):
+        return stat(crawler, "scheduler/enqueued") >= len(paths)
+
+    settings = {
+        **DEFER,
+        **queue,
+        **overridden(override("agent", agent="partner")),
+        "CONCURRENT_REQUESTS": 4,
+    }
+    urls = map(site.url, paths)
+    at_last = releasing_when(all_wait, site)
+    result = await crawl(*urls, meanwhile=at_last, settings=settings, opened=ear.listen)
+    told = [what["request"].url for _, what in ear.heard if what["decision"].override]
+    assert sorted(told) == sorted(site.url(path) for path in paths)
+    assert result.stats["robotstxt/override_count/agent"] == len(paths)
+    if queue:
+        # Only our queue can defer.
+        assert set(result.dropped.values()) <= {"unreachable", "rule"}
+        assert "/partner" not in site.targets
+        return
+    assert sorted(site.targets) == sorted(set(paths) - {"/partner"})
+    assert result.dropped == {site.url("/partner"): "rule"}
+    assert len(site.robots_requests) == 2
+    # Its rules were looked for by the name that the override gives.
+    assert "robotstxt/waited" not in result.stats

@@ -107,22 +107,6 @@ async def test_a_subclass_is_asked_about_the_url_that_the_handler_followed_to(we
     }
 
 
-@subclasses
-@takes_spider
-async def test_the_meta_of_what_is_exempt_is_as_if_nothing_was_decided(web, subclass):
-    site = web.site(robots(RULES))
-
-    def then(response):
-        if "/exempt" not in response.url:
-            yield Request(response.urljoin("/exempt"), meta=response.meta)
-
-    settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100}}
-    result = await crawl(site.url("/public"), settings=settings, then=then)
-    public, exempt = (response.meta for response in result.responses)
-    assert public["robotstxt"]["allowed"]
-    assert not [key for key in exempt if "robotstxt" in key]
-
-
 async def test_a_subclass_that_is_switched_off_leaves_the_middleware_in_place(web):
     site = web.site(robots(RULES))
     settings = {"DOWNLOADER_MIDDLEWARES": {Exempts: None}}

@@ -182,8 +182,9 @@ def codings():
     }
     yield from faults(NONE, "F-10", broken)
     yield Fault("gzip of nothing", ALL, "F-1", [coded("gzip", b"")])
-    gone = answer(404, "oops", headers={"Content-Encoding": "gzip"})
-    yield Fault("a 404 with broken gzip", ALL, "F-5", [gone])
+    for status, asks in ((404, ALL), (500, NONE)):
+        page = answer(status, "oops", headers={"Content-Encoding": "gzip"})
+        yield Fault(f"a {status} with broken gzip", asks, "F-5", [page])
     name, off = "COMPRESSION_ENABLED off, gzip all the same", {"COMPRESSION_ENABLED": False}
     yield Fault(name, RULES, "F-1", [gzipped(RULES_TEXT)], settings=off)
 

@@ -392,21 +392,3 @@ async def test_builtin_stats(web):
     }
     assert {name: result.stats[f"robotstxt/{name}"] for name in counts} == counts
     assert [name for name in result.stats if name.startswith("robotstxt/exception_count/")]
-
-
-@pytest.mark.spec("F-11")
-async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
-    short = answer(200, "", headers={"Cache-Control": "max-age=0"})
-    site = web.site(short, robots("User-agent: *\nDisallow: /"))
-    result = await crawl(
-        site.url("/now"),
-        site.url("/also"),
-        settings={"REP_CACHE_TTL_MIN": DAY},
-        phases=[
-            clock.later(0.9 * DAY, site.url("/still")),
-            clock.later(0.2 * DAY, site.url("/later")),
-        ],
-    )
-    assert sorted(site.targets) == ["/also", "/now", "/still"]
-    assert result.dropped == {site.url("/later"): "rule"}
-    assert len(site.robots_requests) == 2

@@ -150,22 +150,6 @@ def test_a_file_that_is_not_ours_or_damaged_is_refused_and_stays(path, make, say
     assert content_of(path.parent) == before
 
 
-def test_a_file_that_breaks_while_it_is_open_is_refused(path):
-    store = sqlite(path)
-    sites = [available(f"https://site-{index}.example") for index in range(300)]
-    write(store, *sites)
-    rows(path, "PRAGMA wal_checkpoint(TRUNCATE)")
-    with path.open("r+b") as file:
-        file.seek(4_096)
-        file.write(os.urandom(path.stat().st_size - 4_096))
-    store.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match="damaged"):
-        store.read([str(each.origin) for each in sites])
-    store.close()
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("suffixes", [("", "-wal", "-shm"), ("",)])
 def test_a_file_that_was_removed_is_made_again(path, suffixes):
     store = sqlite(path)
@@ -219,21 +203,6 @@ def test_a_file_that_is_too_large_loses_no_more_than_it_must(path):
     assert kept == [*sites[-len(kept) + 1 :], "https://new.example"]
     (size,) = rows(path, "SELECT sum(length(state) + length(body)) FROM records")[0]
     assert 0.5 * 2**20 < size < 2**20
-
-
-def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
-    store = sqlite(path, timeout=0.3)
-    write(store, available())
-    assert store.peek([ORIGIN]).records
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreError, match="in use by another process"):
-            write(store, unavailable())
-        assert store.read([ORIGIN]).records
-        assert record(store) == available()
-    write(store, unavailable())
-    assert record(store) == unavailable()
-    store.close()
 
 
 def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
