@@ -193,7 +193,6 @@ class Drops:
     def _line(
         self, request: Request, verdict: Verdict, page: str | None, judgement: Judgement | None
     ) -> tuple[str, ...]:
-        """Return the message of a log line, and its values. ``page`` is the URL with nofollow."""
         shown = printable_request(request)
         why = describe_decision(verdict, judgement)
         if page is not None:
@@ -223,7 +222,6 @@ class DryRun:
         """Number of allowed requests, and the delay in seconds, by host with a delay."""
 
     def report(self, request: Request, decision: Decision, source: Source) -> None:
-        """Log and count if ``request`` would be dropped or would wait."""
         origin, verdict, judgement = decision.origin, decision.verdict, decision.judgement
         if verdict is None:
             return
@@ -251,7 +249,6 @@ class DryRun:
         )
 
     def _count_delay(self, decision: Decision) -> None:
-        """Count an allowed request of a host with a delay; a new delay is reported."""
         seconds = self._admission.delay(decision)
         if seconds and decision.origin is not None:
             host = decision.origin.host

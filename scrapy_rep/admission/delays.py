@@ -67,7 +67,6 @@ class Delays:
         return seconds
 
     def _report(self, origin: Origin, asked: Delay, seconds: float) -> None:
-        """Count, log and keep a new delay of ``origin``."""
         taken: float | None = None
         stats.count(self._crawler, stats.CRAWL_DELAY)
         if origin.host in self.hosts_with_own_delay:

@@ -265,7 +265,6 @@ class Hosts:
         return host
 
     def _record(self, name: str) -> Host:
-        """Return the record of a host, a new one if it has none."""
         if name in self._hosts:
             return self._hosts[name]
         if len(self._hosts) >= self._forget_at:

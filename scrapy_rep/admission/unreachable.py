@@ -72,13 +72,13 @@ class Deferral:
     def would_defer(self, source: Source, entry: Entry | None) -> bool:
         """Return whether a request is to wait for the next try, if this is no dry run.
 
-        A direct request waits only if that try ends in _LAST seconds, others only if a queue can
-        keep them.
+        A direct request waits only if that try ends in _LAST seconds, others only in a queue: not
+        what is overdue there, nor the URL of a response.
         """
         if not self._defers or entry is None or not entry.is_worth_a_wait:
             return False
         if source is not Source.DIRECT:
-            return bool(self._queues)
+            return bool(self._queues) and source in {Source.QUEUE, Source.WIRE}
         left = entry.end - self._clock.time()
         return left + _seconds_of_try(entry.outage, self._fetch_timeout) <= _LAST
 
@@ -110,7 +110,6 @@ class Idle:
         return sum(number for number, _ in counts), all(only for _, only in counts)
 
     def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
-        """Return whether a queue with this ``count_deferred`` counts as empty."""
         number, only = deferred
         return number > 0 and only and self._monotonic() >= self._since
 

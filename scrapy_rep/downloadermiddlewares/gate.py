@@ -199,9 +199,7 @@ class Gate:
             self._dry_run.report(request, decision, source)
             return None
         if verdict is None or not verdict.allowed:
-            # What the wire gives back waits in the queue, or comes to the middleware as DIRECT.
-            may_go_back = source in {Source.QUEUE, Source.WIRE}
-            if may_go_back and self._is_deferred(decision, Source.QUEUE):
+            if source is not Source.DIRECT and self._is_deferred(decision, source):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
         if origin is not None and self._admission.hosts.is_dropping(origin.host):
@@ -211,7 +209,6 @@ class Gate:
         return None
 
     def _is_deferred(self, decision: Decision, source: Source) -> bool:
-        """Return whether a request is to wait for the next try of an unreachable robots.txt."""
         verdict = decision.verdict
         if self._dry_run is not None or verdict is None or verdict.reason is not Reason.UNREACHABLE:
             return False
@@ -366,7 +363,6 @@ class Gate:
             self.waiting -= is_scheduled
 
     def close(self) -> None:
-        """End all waits with CrawlClosingError."""
         self._closing = True
         self._turns.close(CrawlClosingError)
         for waiters in self._waiters.values():

@@ -172,7 +172,6 @@ class OverrideLog:
             self._logger.info("Override in use: %a", str(override))
 
     def log_expired(self) -> None:
-        """Warn once about each override that has expired."""
         message = "Override expired at %s, robots.txt is obeyed again: %a"
         while self._overrides.expired:
             override = self._overrides.expired.pop()

@@ -72,7 +72,6 @@ class Refusals:
 
 
 def _cause_of(response: Response) -> str | None:
-    """Return the status and headers with which ``response`` refuses; None if it doesn't."""
     mitigation, price = mitigation_in(response), response.headers.get(_PRICE)
     if response.status not in _REFUSING and mitigation is None:
         return None

@@ -190,7 +190,6 @@ class RobotsAwarePriorityQueue(Queue):
     # The next lane, and whether its next request may leave.
 
     def _next_lane(self) -> Lane | None:
-        """Return the next ready lane of the slot with the fewest downloads."""
         # Of a million slots only those are counted that had downloads at the last pop, that was
         # popped from last, or that is next.
         self._busy = {name: count for name in self._busy if (count := self._downloads(name))}
@@ -251,7 +250,6 @@ class RobotsAwarePriorityQueue(Queue):
             self._set_timer(hold.until)
 
     def _forget(self, lane: Lane) -> None:
-        """Forget ``lane``, which has no requests any more."""
         self._holds.pop(lane, None)
         self._forget_deferral(lane)
 

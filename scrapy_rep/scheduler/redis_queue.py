@@ -182,7 +182,6 @@ class _OwnTable(RobotsAwarePriorityQueue):
             self._move(lane, self._clock.monotonic() + _LATER, keep=size // 2)
 
     def take_all(self) -> list[Request]:
-        """Remove all requests, and return them."""
         lanes = self._heaps.names()
         requests = [request for lane in lanes for request in self._heaps.requests_of(lane)]
         self._requests = self._heaps = RequestHeaps()
@@ -255,7 +254,6 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
         return size + origins
 
     def clear(self) -> None:
-        """Remove all requests, of all workers."""
         super().clear()
         self._waiting.clear()
         self._own.take_all()

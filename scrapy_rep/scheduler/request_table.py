@@ -264,7 +264,6 @@ class RequestTable:
         return 0, None
 
     def _leave_out(self, lane: Lane, number: int) -> None:
-        """Leave out a row of ``lane`` from now on."""
         self._run("INSERT INTO popped VALUES (?)", (number,))
         name = lane.slot, _text_of(lane.origin)
         self._run(_REMOVE, (*name, lane.number, self._next_served()))
