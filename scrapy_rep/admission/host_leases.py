@@ -26,9 +26,8 @@ from scrapy_rep.stores.base import (
     key_of_host,
 )
 from scrapy_rep.stores.keeper import Keeper
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.concurrency import Background, Promise
 from scrapy_rep.utils.log import LimitedLogger
 
 _REFUSED_FOR: Final = 600.0

@@ -37,10 +37,9 @@ from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Claim, Put, Release
 from scrapy_rep.stores.keeper import Keeper, Known
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.concurrency import Background, Promise
 from scrapy_rep.utils.log import LimitedLogger
 
 if sys.platform != "win32":

@@ -35,9 +35,8 @@ from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.concurrency import Background, within
 from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger, log_further_lines
 from scrapy_rep.utils.per_crawl import add_part, remove_part

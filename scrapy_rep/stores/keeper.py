@@ -29,10 +29,9 @@ from scrapy_rep.stores.base import (
     StoreError,
 )
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Promise, Worker, within
+from scrapy_rep.utils.concurrency import Background, Promise, Worker, within
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted
 

@@ -1,4 +1,4 @@
-"""Threads, pauses and time limits. They work with every reactor, and without a reactor."""
+"""Background tasks, threads, pauses and time limits, with every reactor and without a reactor."""
 
 import asyncio
 import threading
@@ -13,6 +13,8 @@ from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred, DeferredQueue
 from twisted.python.failure import Failure
+
+from scrapy_rep.utils.log import LimitedLogger
 
 T = TypeVar("T")
 
@@ -140,6 +142,40 @@ async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIte
     finally:
         for task in tasks:
             task.cancel()
+
+
+class Background:
+    """Runs coroutines in the background, and logs their errors. A crawl ends after them."""
+
+    def __init__(self) -> None:
+        self._tasks: set[Deferred[object]] = set()
+        self._logger = LimitedLogger(__name__)
+        self._ended: list[Promise[None]] = []
+
+    def start(self, coroutine: Coroutine[Any, Any, object]) -> Deferred[object]:
+        """Start ``coroutine``, which may end at once; return a Deferred to cancel it."""
+        task: Deferred[object] = deferred_from_coro(coroutine)
+        self._tasks.add(task)
+        task.addErrback(self._log_failure)
+        task.addBoth(self._remove, task)
+        return task
+
+    async def finish(self) -> None:
+        """Wait until no task runs, also none that was started meanwhile."""
+        if self._tasks:
+            self._ended.append(Promise())
+            await self._ended[-1]
+
+    def _log_failure(self, failure: Failure) -> None:
+        if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+            self._logger.error("Error in a task in the background", exc_info=failure.value)
+
+    def _remove(self, _: object, task: Deferred[object]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            ended, self._ended = self._ended, []
+            for waiter in ended:
+                waiter.set_result(None)
 
 
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
