@@ -54,8 +54,6 @@ def run(*arguments, input="", timeout=PATIENCE, **options):  # noqa: A002 - as s
 
 
 class _Forked:
-    """A program that has been forked."""
-
     def __init__(self, arguments, *, stdin=None, stdout=None, stderr=None, cwd=None, env=None):
         ours, theirs = zip(*map(_ends, (0, 1, 2), (stdin, stdout, stderr)), strict=True)
         self.stdin, self.stdout, self.stderr = ours

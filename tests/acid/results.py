@@ -164,7 +164,6 @@ def readme(found):
 
 
 def write(found):
-    """Write what was found, and the pages that have tables of it."""
     text = f'{{"version": {json.dumps(found["version"])}'
     for key in ("stories", "crawlers"):
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found[key])

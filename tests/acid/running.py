@@ -23,7 +23,6 @@ TRUST = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
 
 async def run(command, *, stories=ACID, token="demobot", at_most=300.0, quiet=False):
-    """Return what came of each story, as rows."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # some crawlers give up root's rights
         pem = make_certificate(Path(folder) / "loopback.pem", map(host, ACID))

@@ -19,8 +19,6 @@ DEFERRING = {"REP_DEFER_TIMEOUT": TIMEOUT}
 
 
 class ObservedDecider(Decider):
-    """A decider that notes its lookups."""
-
     def __init__(self, *parts):
         super().__init__(*parts)
         self.under_way = 0

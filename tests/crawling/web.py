@@ -54,8 +54,6 @@ def raw_deflate(body):
 
 
 class Site:
-    """One origin, and what reached it."""
-
     def __init__(self, web, port, host, scheme):
         self.web = web
         self.port = port

@@ -298,20 +298,6 @@ def test_a_disallowed_page_is_not_had_by_another_spelling(tmp_path, path, by):
     assert decision.target.startswith("/private")
 
 
-@pytest.mark.parametrize(
-    ("rules", "path"),
-    [
-        ("User-agent: *\nDisallow: /a\nDisallow: /private\n", "/a/../private"),
-        ("User-agent: *\nAllow: /a\nDisallow: /\nAllow: /b\n", "/a/../b"),
-    ],
-)
-def test_what_is_disallowed_or_allowed_in_every_spelling_is_decided_as_it_stands(rules, path):
-    scene = Scene()
-    scene.knows(rules)
-    decision = scene.known(path)
-    assert (decision.target, decision.verdict.line) == (path, 2)
-
-
 # However it is asked.
 
 PIECES = ("/", "a", "b", "..", ".", "%2e", "%61", "%2F", "%3D", "%3d", "=", "?", "&", ";", "%3B",

@@ -45,7 +45,6 @@ class Shipped:
             pytest.skip("no httpx")
 
     def handler(self):
-        """The handler, and the crawler that it is of."""
         settings = {"DOWNLOAD_HANDLERS": {self.wire.scheme: self.path}}
         crawler = get_crawler(Spider, settings)
         crawler.spider = Spider.from_crawler(crawler, name="odd")

@@ -8,8 +8,6 @@ from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep import abort_disallowed
-from scrapy_rep.downloadermiddlewares.playwright import Subresources
-from scrapy_rep.utils.per_crawl import get_part
 from tests.crawling.crawl import crawl, stat
 from tests.crawling.web import answer, held, robots
 from tests.waiting import until
@@ -157,9 +155,3 @@ async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
     await crawl(site.url("/page"), settings={**BROWSER, "ROBOTSTXT_OBEY": False})
     assert site.targets == ["/page", "/a.png"]
     assert not abort_disallowed(BrowserRequest(site.url("/private")))
-
-
-async def test_a_crawl_that_is_over_is_not_asked(web):
-    # It would say of each origin that it does not know that the crawl is closing.
-    result = await crawl(web.site(robots("")).url("/a"))
-    assert get_part(result.crawler, Subresources) is None

@@ -39,7 +39,6 @@ def numbered(line, count=None):
 
 
 def worded(line, *word_lists):
-    """Return a maker of files of lines with all combinations of words."""
     return lambda size: fill(size, (line.format(*some) for some in itertools.product(*word_lists)))
 
 
@@ -60,7 +59,6 @@ def random_stars(size):
 
 
 def of_lengths(line, first=0):
-    """Return a maker of files of lines that a function makes for each length."""
     return lambda size: fill(size, map(line, range(first, size)))
 
 

@@ -154,7 +154,6 @@ class Model:
         self.whoever_waits_is_going_to_be_woken()
 
     def open(self, state):
-        """Begin a crawl with what is on disk."""
         self.probes.clear()
         self.crawler = FakeCrawler(**DEFERRING, REP_BACK_OFF_MAX=3 * TIMEOUT)
         self.parts = Parts(self.crawler, self.time, permits=self.permits, store=self.store)

@@ -22,8 +22,6 @@ LEFT_OPEN = []
 
 
 class Downloader:
-    """Which requests are active, by slot."""
-
     domain_concurrency = 8
 
     def __init__(self):

@@ -101,13 +101,6 @@ def test_pop_looks_at_no_slot_twice():
     assert len(looked) <= 1_200 + 50 + 2
 
 
-def test_a_slot_whose_name_is_no_text_hinders_no_other(tmp_path):
-    names = [5, "a", 2.5, "b", True]
-    requests = [Request("https://a.example/", meta={"download_slot": name}) for name in names]
-    for key in ("", tmp_path):
-        assert len(drain(in_memory(*requests, key=key))) == len(names)
-
-
 def test_a_slot_that_is_busy_with_a_direct_download_comes_after_idle_ones():
     crawler = FakeCrawler()
     queue = in_memory(*(Request(f"https://{host}.example/") for host in "abc"), crawler=crawler)

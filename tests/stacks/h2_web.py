@@ -48,8 +48,6 @@ class H2Site(Site):
 
 
 class H2Web:
-    """Opens sites as tests/crawling/web.py does."""
-
     def __init__(self, certificate):
         own = ssl.PrivateCertificate.loadPEM(Path(certificate).read_text())
         self.options = ssl.CertificateOptions(

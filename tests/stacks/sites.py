@@ -104,8 +104,6 @@ def stories():
 
 
 class Sites:
-    """Open sites, and what reached them."""
-
     def __init__(self, web, *names):
         self.stories = {name: story for name, story in stories().items() if name in names}
         self.open = {

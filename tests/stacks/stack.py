@@ -12,8 +12,6 @@ EVERY = ("plain", "moved", "none", "down", "agents")
 
 
 class Stack:
-    """Crawls with a package."""
-
     def __init__(self, web, folder):
         self.web = web
         self.folder = folder

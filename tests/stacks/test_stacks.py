@@ -25,8 +25,6 @@ SUBRESOURCES = [f"rich/private/{name}" for name in ("pixel.png", "api", "s.js", 
 
 @dataclass
 class Case:
-    """A crawl of sites with a package."""
-
     package: str
     case: str
     settings: dict

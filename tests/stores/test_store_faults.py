@@ -54,8 +54,6 @@ def passes(monkeypatch):
 
 
 class Failures(Lines):
-    """Calls of a store that failed."""
-
     def __init__(self, uri):
         super().__init__(f"{display_name(uri)}: ")
 
@@ -65,7 +63,6 @@ class Failures(Lines):
 
 
 def readable(held):
-    """The origins whose records can be read."""
     origins = set()
     for origin, (state, body) in held.items():
         with suppress(RecordError):

@@ -53,12 +53,6 @@ class Page:
     def resize(self, width, height):
         self._in_thread(self.page.set_viewport_size, {"width": width, "height": height})
 
-    def look(self, path, width, height, scheme, *, whole=True):
-        """Save a screenshot: of the whole page, or of what a window of this size shows."""
-        self.resize(width, height)
-        self._in_thread(self.page.emulate_media, color_scheme=scheme)
-        self._in_thread(self.page.screenshot, path=path, full_page=whole)
-
     def close(self):
         self._in_thread(self.browser.close)
         self._in_thread(self.playwright.stop)
