@@ -9,7 +9,7 @@ the product tokens that were needed so far. Rules for other tokens are added whe
 
 import math
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
@@ -33,6 +33,14 @@ _MAX_TOKEN_LISTS: Final = 128
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
+class _Rules(NamedTuple):
+    """What robots.txt has for a list of product tokens."""
+
+    rules: RuleSet
+    delay: Delay | None
+    usage: UsageLines
+
+
 class Entry:
     """The rules of an origin; or the one verdict on all of its pages, if no rules are valid.
 
@@ -41,10 +49,8 @@ class Entry:
     """
 
     __slots__ = (
-        "_delays",
         "_hash",
         "_rules",
-        "_usage",
         "_verdict",
         "end",
         "fetched",
@@ -78,11 +84,9 @@ class Entry:
             if access.pages is AllowedPages.BY_RULES
             else Verdict(access.pages is AllowedPages.ALL, access.reason, outage=access.outage)
         )
-        self._rules: dict[Tokens, RuleSet] = {}
-        self._delays: dict[Tokens, Delay] | None = None
+        self._rules: dict[Tokens, _Rules] = {}
         self.has_delay: bool = False
         """Whether robots.txt asks for one, for one of the lists of product tokens in the entry."""
-        self._usage: dict[Tokens, UsageLines] | None = None
 
     def mark_used(self) -> None:
         """Note that a page was decided by the entry, which is about to be sent."""
@@ -118,8 +122,7 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())
-        return _ENTRY_BYTES + usage + sum(rules.nbytes for rules in self._rules.values())
+        return _ENTRY_BYTES + sum(rules.nbytes + u.nbytes for rules, _, u in self._rules.values())
 
     def has_rules_for(self, tokens: Tokens) -> bool:
         return tokens in self._rules
@@ -130,35 +133,30 @@ class Entry:
         Above 128 lists of tokens, the rules for the list that was added first are removed.
         """
         if len(self._rules) >= _MAX_TOKEN_LISTS:
-            oldest = next(iter(self._rules))
-            del self._rules[oldest]
-            if self._delays is not None:
-                self._delays.pop(oldest, None)
-            if self._usage is not None:
-                self._usage.pop(oldest, None)
-        self._rules[tokens] = robots.rules_for(*tokens)
-        delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
-        if delay is not None:
-            self._delays = {**(self._delays or {}), tokens: delay}
-            self.has_delay = True
-        usage = robots.usage_lines_for(*tokens)
-        if usage is not NO_USAGE_LINES:
-            self._usage = {**(self._usage or {}), tokens: usage}
+            del self._rules[next(iter(self._rules))]
+        rules = _Rules(
+            robots.rules_for(*tokens),
+            delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS)),
+            robots.usage_lines_for(*tokens),
+        )
+        self._rules[tokens] = rules
+        self.has_delay |= rules.delay is not None
 
     def delay(self, tokens: Tokens) -> Delay | None:
         """Return the delay that the group for ``tokens`` asks for."""
-        return None if self._delays is None else self._delays.get(tokens)
+        rules = self._rules.get(tokens)
+        return None if rules is None else rules.delay
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
         """Return the usage preferences of robots.txt for ``target``, an allowed page."""
-        lines = NO_USAGE_LINES if self._usage is None else self._usage.get(tokens, NO_USAGE_LINES)
-        return read(lines, target, tokens)
+        rules = self._rules.get(tokens)
+        return read(NO_USAGE_LINES if rules is None else rules.usage, target, tokens)
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None if rules decide, and lack those for ``tokens``."""
         rules = self._rules.get(tokens)
         if rules is not None:
-            return rules.verdict_for(target)
+            return rules[0].verdict_for(target)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._verdict

@@ -129,7 +129,7 @@ class _Index:
         self._words = array("I", map(begins.__getitem__, self._begins))
         self._parents = array("i", _parents_of(self._begins))
         self._needles = {needle: "".join(rules) for needle, rules in needles.items()}
-        self._sizes = set(map(len, needles))
+        self._sizes = tuple(set(map(len, needles)))
 
     def matching(self, target: str) -> list[_Ranked]:
         """Return the rules that match; of those with equal patterns, only the one that decides."""

@@ -108,7 +108,12 @@ def check_uri(uri: str) -> None:
     scheme = _SCHEMES.get(uri.partition(":")[0])
     if scheme is None:
         raise NotTakenError(TAKES)
-    if not _is_valid(uri):
+    is_valid = "://" in uri and uri == uri.strip() and "\0" not in uri
+    try:
+        is_valid = is_valid and scheme.is_valid(uri.partition("?")[0])
+    except ValueError:
+        is_valid = False
+    if not is_valid:
         meant = _meant_by(uri)
         hint = "" if meant is None else f"; did you mean {meant!r}?"
         raise NotTakenError(f"{scheme.form!r}{hint}")
@@ -187,15 +192,6 @@ def _options_in(uri: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         else:
             others.append((name, value))
     return values, others
-
-
-def _is_valid(uri: str) -> bool:
-    """Return whether ``uri`` is valid but for its query. Of Redis, redis-py decides in the end."""
-    scheme = _SCHEMES.get(_scheme(uri))
-    readable = "://" in uri and uri == uri.strip() and "\0" not in uri
-    with suppress(ValueError):
-        return readable and scheme is not None and scheme.is_valid(uri.partition("?")[0])
-    return False
 
 
 def _meant_by(uri: str) -> str | None:
