@@ -82,8 +82,3 @@ def test_the_first_line_names_the_file_of_the_store(web, scrapy, run_scrapy, tmp
     )
     assert f"records in {here}, REP_" in said
     assert f"records in {where}, REP_" in scrapy("fetch", url, url=url)
-
-
-def test_a_setting_of_the_project_wins(web, scrapy):
-    said = scrapy("fetch", web.site(robots("")).url("/"), url="http://a.example")
-    assert f"REP_TIMEOUT={PATIENCE:.1f}\n" in said

@@ -131,24 +131,6 @@ def test_peak_memory_of_bomb_and_endless_stream(web, mode):
         assert result["peak_kib"] - usual <= 32 * 1024
 
 
-@pytest.mark.spec("M-2")
-@pytest.mark.parametrize("mode", MODES)
-def test_no_other_spelling_of_a_disallowed_page_reaches_the_wire(web, mode):
-    """Whatever the download handler makes of a URL on its way, and whatever the site does."""
-    site = web.site(robots("User-agent: *\nDisallow: /private\nDisallow: /a=b\n"))
-    paths = [
-        "/public/../private/1",
-        "/public/%2e%2e/private/2",
-        "/./private/3",
-        "/%70rivate/4",
-        "/a%3Db",
-        "/public",
-    ]
-    crawl(mode, [site.url(path) for path in paths])
-    # Some handlers send /a%3Db as /a=b.
-    assert set(site.targets) == {"/public"}
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_a_waiter_that_is_cancelled_in_every_mode(web, mode):
     site = web.site(SLOWLY_ALLOWED)

@@ -47,12 +47,3 @@ def test_members_of_gzip():
     assert decode(gzip.compress(b"a") + b"\0\0pad", ["gzip"], 9, complete=True) == b"a"
     with pytest.raises(DecodingError, match="members"):
         decode(gzip.compress(b"") * 1_000, ["gzip"], 1_000, complete=True)
-
-
-def test_other_codings():
-    for coding in ("", "identity", "UTF-8", "none"):
-        assert decode(TEXT, [coding], 10, complete=True) == TEXT[:10]
-    for coding in ("br", "zstd", "rot13"):
-        with pytest.raises(DecodingError, match=f"not asked for: '{coding}'"):
-            decode(TEXT, [coding], 10, complete=True)
-    assert decode(b"", ["gzip", "rot13"], 10, complete=True) == b""
