@@ -21,9 +21,6 @@ def crawl(*requests, settings=None, **kwargs):
     return crawl_with(*requests, settings={**SCRAPYS_QUEUE, **(settings or {})}, **kwargs)
 
 
-SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
-
-
 def have_waited(crawler, number):
     return stat(crawler, "robotstxt/waited") >= number
 

@@ -30,7 +30,6 @@ from tests.crawling.web import answer, redirect, robots
 from tests.ports import refusing_port
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
-DAY = 86_400
 URL, TUNNELLED = "http://a.example/robots.txt", "https://a.example/robots.txt"
 API = "http://api.example/?url=a"
 

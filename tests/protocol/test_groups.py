@@ -4,8 +4,6 @@ import pytest
 
 from scrapy_rep.protocol import Field, RobotsTxt
 
-URL = "https://example.com"
-
 
 @pytest.mark.spec("L-6")
 def test_sitemaps_are_bound_to_no_group_and_keep_their_case():

@@ -1,4 +1,4 @@
-"""Lines: SPEC L, and Google's parser where the standard is silent."""
+"""Whether a body is a robots.txt at all; its lines are in the conformance cases."""
 
 import pytest
 

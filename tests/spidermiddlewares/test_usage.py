@@ -11,8 +11,6 @@ from tests.crawling.web import answer, page, redirect, robots
 from tests.spidermiddlewares.items import Declared
 from tests.test_signals import Ear
 
-HTML = {"Content-Type": "text/html"}
-
 
 def usage(*lines):
     return robots("User-agent: *\n" + "".join(f"{line}\n" for line in lines))
