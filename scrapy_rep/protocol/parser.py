@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from scrapy_rep.protocol.group_search import Contents, Span
 from scrapy_rep.protocol.lexer import Line, LineKind, as_text
 from scrapy_rep.protocol.origin import target_of
-from scrapy_rep.protocol.rules import RuleSet, rules_of
+from scrapy_rep.protocol.rules import RuleSet, matching_rules, rules_of
 from scrapy_rep.protocol.usage import (
     NO_USAGE_LINES,
     USAGE_FIELDS,
@@ -153,7 +153,7 @@ class RobotsTxt:
         """Return the verdict on a canonical target, and how it was found."""
         name, spans = self._name_and_spans(tokens)
         token = next((each for each in tokens if _names_of((each,))[0] == name), ANYONE)
-        rules = RuleSet.matching_rules(*self._contents.rules(spans), target)
+        rules = tuple(matching_rules(*self._contents.rules(spans), target))
         verdict = self.rules_for(*tokens).verdict_for(target)
         group = self.group_for(*tokens)
         return Explanation(target, tokens, token if spans else None, group, rules, verdict)

@@ -237,48 +237,24 @@ class RuleSet:
             self._index = _Index(self._patterns.split("\n"), self._words)
             self._patterns, self._words = "", ()
             found = self._index.matching(target)
-        if self._lone:
-            found += self._matching_as_written(target)
+        if self._lone and isinstance(target, Target):
+            found += [
+                _ranked(pattern, word)
+                for form, pattern, word in self._lone
+                if is_match(form, target.written, as_written=True)
+            ]
         if not found:
             return _NO_RULE
         _, _, word, pattern = max(found)
         return _verdict_of(pattern, -word, self._raws.get(-word))
 
     def _scan(self, target: str) -> list[_Ranked]:
-        """Return the rules that match, all of those with equal patterns."""
-        lines = self._patterns.split("\n")
-        matching = set(filter(f"{target}$".startswith, lines))
-        if "*" in self._patterns:
-            matching.update([line for line in lines if "*" in line and is_match(line, target)])
-        matching.discard("")
-        if not matching:
-            return []
-        rules = zip(lines, self._words, strict=False)
-        return [_ranked(*rule) for rule in rules if rule[0] in matching]
-
-    def _matching_as_written(self, target: str) -> list[_Ranked]:
-        if not isinstance(target, Target):
-            return []
+        ended = f"{target}$"
         return [
-            _ranked(pattern, word)
-            for form, pattern, word in self._lone
-            if is_match(form, target.written, as_written=True)
+            _ranked(line, word)
+            for line, word in zip(self._patterns.split("\n"), self._words, strict=False)
+            if line and (ended.startswith(line) or ("*" in line and is_match(line, target)))
         ]
-
-    @classmethod
-    def matching_rules(
-        cls, values: Sequence[bytes], words: Sequence[int], target: str
-    ) -> tuple[Rule, ...]:
-        """Return all of these rules, as for ``rules_of``, that match; the first one decides.
-
-        An ``Allow`` of an index file also matches its directory, which then is its pattern.
-        """
-        rules = cls(values, words)
-        found = {*rules._scan(target), *rules._matching_as_written(target)}
-        return tuple(
-            _rule_of(pattern, -word, rules._raws.get(-word))
-            for _, _, word, pattern in sorted(found, reverse=True)
-        )
 
 
 @lru_cache(_VERDICTS)
@@ -298,3 +274,14 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> tuple[Rule, ...]:
     """
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
     return tuple(map(_rule_of, patterns, words, values))
+
+
+def matching_rules(values: Sequence[bytes], words: Sequence[int], target: str) -> list[Rule]:
+    """Return all of these rules, as for ``rules_of``, that match; the first one decides.
+
+    An ``Allow`` of an index file also matches its directory, which then is its pattern.
+    """
+    pairs = zip(values, words, strict=True)
+    verdicts = (RuleSet((value,), (word,)).verdict_for(target) for value, word in pairs)
+    rules = [verdict.rule for verdict in verdicts if verdict.rule is not None]
+    return sorted(rules, key=lambda rule: (-len(rule.pattern), not rule.allow, rule.line))
