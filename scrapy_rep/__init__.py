@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_rep.exceptions import RobotsUsageDisallowed as RobotsUsageDisallowed
     from scrapy_rep.exceptions import SettingsError as SettingsError
     from scrapy_rep.extensions.evidence import RobotsEvidence as RobotsEvidence
-    from scrapy_rep.extensions.report.extension import RobotsReport as RobotsReport
+    from scrapy_rep.extensions.report import RobotsReport as RobotsReport
     from scrapy_rep.robotparser import RobotParser as RobotParser
     from scrapy_rep.robots import Robots as Robots
     from scrapy_rep.robots import Wait as Wait
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
         RobotsAwareRedisLifoQueue as RobotsAwareRedisLifoQueue,
     )
     from scrapy_rep.scheduler.redis_queue import RobotsAwareRedisQueue as RobotsAwareRedisQueue
+    from scrapy_rep.sitemap_spiders import RobotsSitemapMixin as RobotsSitemapMixin
+    from scrapy_rep.sitemap_spiders import RobotsSitemapSpider as RobotsSitemapSpider
     from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware as RobotsTagsMiddleware
     from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware as RobotsUsageMiddleware
-    from scrapy_rep.spiders import RobotsSitemapMixin as RobotsSitemapMixin
-    from scrapy_rep.spiders import RobotsSitemapSpider as RobotsSitemapSpider
 
     __version__: str
 
@@ -69,15 +69,15 @@ _NAMES: Final = {
     "downloadermiddlewares.robotstxt": "RobotsTxtMiddleware",
     "exceptions": "CrawlClosingError RobotsTxtDisallowed RobotsUsageDisallowed SettingsError",
     "extensions.evidence": "RobotsEvidence",
-    "extensions.report.extension": "RobotsReport",
+    "extensions.report": "RobotsReport",
     "robotparser": "RobotParser",
     "robots": "Robots Wait",
     "scheduler.priority_queue": "RobotsAwarePriorityQueue",
     "scheduler.redis_queue": "RobotsAwareRedisFifoQueue RobotsAwareRedisLifoQueue "
     "RobotsAwareRedisQueue",
+    "sitemap_spiders": "RobotsSitemapMixin RobotsSitemapSpider",
     "spidermiddlewares.metatags": "RobotsTagsMiddleware",
     "spidermiddlewares.usage": "RobotsUsageMiddleware",
-    "spiders": "RobotsSitemapMixin RobotsSitemapSpider",
 }
 _HOMES: Final = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings

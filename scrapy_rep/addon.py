@@ -17,7 +17,7 @@ from scrapy_rep.downloadermiddlewares.outermost import (
 )
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.extensions.evidence import RobotsEvidence
-from scrapy_rep.extensions.report.extension import RobotsReport
+from scrapy_rep.extensions.report import RobotsReport
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
 from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.settings import Options

@@ -12,9 +12,17 @@ from typing import Any, Final
 
 from scrapy.utils.project import inside_project
 
-from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import Subcommand, check_url, usage_error
-from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured, section
+from scrapy_rep.commands.output import (
+    EXIT_NO,
+    EXIT_OK,
+    EXIT_UNKNOWN,
+    coloured,
+    record_as_dict,
+    record_details,
+    record_summary,
+    section,
+)
 from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.origin import Origin, origin_of
@@ -88,7 +96,7 @@ class _Actions:
         record = self._read([str(origin)])[0]
         if record is None:
             return self._print_missing(f"readable record of {origin}")
-        lines = record_text.details(record, self._options, time(), f"from {self.store_name}")
+        lines = record_details(record, self._options, time(), f"from {self.store_name}")
         text = section("robots.txt", lines)
         body = None if record.copy is None else record.copy.body
         if body is not None:
@@ -116,7 +124,7 @@ class _Actions:
         return [_decode(key, *found[key]) if key in found else None for key in keys]
 
     def _dict(self, record: Record) -> dict[str, Any]:
-        return record_text.as_dict(record, self._options, time())
+        return record_as_dict(record, self._options, time())
 
     def _print(self, text: str, values: dict[str, Any]) -> None:
         print(json.dumps(values) if self._as_json else text)
@@ -154,7 +162,7 @@ def _record_line(key: str, record: Record | None, options: Options) -> str:
         word = coloured("can't tell", "unreadable ")
         return f"{word}  {printable(key)}"
     kind = record.last.kind.value
-    summary = record_text.summary(record, options, time())
+    summary = record_summary(record, options, time())
     return f"{coloured(kind, f'{kind:11}')}  {printable(key)}  {summary}"
 
 

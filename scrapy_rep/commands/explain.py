@@ -11,7 +11,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hosts import IN_PAUSE
-from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import (
     Subcommand,
     check_url,
@@ -19,7 +18,14 @@ from scrapy_rep.commands.arguments import (
     only_argument,
     read_robotstxt,
 )
-from scrapy_rep.commands.output import describe_tokens, exit_status_of, section, word_of
+from scrapy_rep.commands.output import (
+    describe_tokens,
+    exit_status_of,
+    record_as_dict,
+    record_details,
+    section,
+    word_of,
+)
 from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
@@ -119,7 +125,7 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         ]
     if got.record is not None:
         result["robotstxt"] = {
-            **record_text.as_dict(got.record, options, time()),
+            **record_as_dict(got.record, options, time()),
             "from_store": got.is_from_store,
         }
     return json.dumps(result)
@@ -143,7 +149,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         source = (
             f"from {display_name(options.store)}" if got.is_from_store else "not from the store"
         )
-        lines += section("robots.txt", record_text.details(got.record, options, time(), source))
+        lines += section("robots.txt", record_details(got.record, options, time(), source))
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
     explanation = got.explanation()
     if explanation is not None and got.rules is not None:

@@ -17,7 +17,12 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.extensions.files import encode_json, iso_time, make_file, path_of_setting
+from scrapy_rep.extensions.output_files import (
+    encode_json,
+    iso_time,
+    make_file,
+    path_of_setting,
+)
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger

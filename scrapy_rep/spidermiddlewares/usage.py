@@ -9,7 +9,7 @@ from scrapy_rep import stats
 from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgement
 from scrapy_rep.exceptions import describe_results
 from scrapy_rep.protocol.usage import DISALLOW, HEADERS, Usage, judge
-from scrapy_rep.spidermiddlewares.page import PageMiddleware
+from scrapy_rep.spidermiddlewares.base import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
 

@@ -129,7 +129,7 @@ async def test_drop_items(web):
             "Usage preferences disallow a declared use (ai-training: disallow)",
             12,
         ),
-        ("drop-items", "page", "Dropped item (usage preferences, ai-training: disallow): ", 24),
+        ("drop-items", "base", "Dropped item (usage preferences, ai-training: disallow): ", 24),
     ],
 )
 async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action, logger, begin, of):

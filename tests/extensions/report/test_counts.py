@@ -6,9 +6,8 @@ import tracemalloc
 import pytest
 from scrapy import Request
 
-from scrapy_rep.extensions.report import counts as counts_module
-from scrapy_rep.extensions.report import page
-from scrapy_rep.extensions.report.counts import Counts
+from scrapy_rep.extensions import report_counts, report_page
+from scrapy_rep.extensions.report_counts import Counts
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
@@ -46,8 +45,8 @@ def drop(counts, url, line=2, path=""):
 
 
 def test_counts_are_bounded(counts, monkeypatch):
-    monkeypatch.setattr(counts_module, "MAX_ORIGINS", 3)
-    monkeypatch.setattr(counts_module, "MAX_DROPS", 3)
+    monkeypatch.setattr(report_counts, "MAX_ORIGINS", 3)
+    monkeypatch.setattr(report_counts, "MAX_DROPS", 3)
     for number in range(6):
         drop(counts, f"http://{number}.example/a")
     assert len(counts.origins) == 4
@@ -57,7 +56,7 @@ def test_counts_are_bounded(counts, monkeypatch):
 
 
 def test_urls_are_a_sample_of_each_rule(counts, monkeypatch):
-    monkeypatch.setattr(counts_module, "MAX_URLS", 25)
+    monkeypatch.setattr(report_counts, "MAX_URLS", 25)
     for line in range(5):
         for number in range(30):
             drop(counts, f"http://user:secret@a.example/{line}/{number % 20}{'x' * 1000}", line)
@@ -65,14 +64,14 @@ def test_urls_are_a_sample_of_each_rule(counts, monkeypatch):
     assert sizes == [10, 10, 5, 1, 1]
     assert all(row.requests == 30 for row in counts.drops.values())
     urls = [url for row in counts.drops.values() for url in row.urls]
-    assert {len(url) for url in urls} == {counts_module.MAX_URL}
+    assert {len(url) for url in urls} == {report_counts.MAX_URL}
     assert len(set(urls)) == len(urls)
     assert "secret" not in "".join(urls)
 
 
 def test_texts_are_cut_and_those_that_dropped_nothing_are_let_go_of(counts, monkeypatch):
-    monkeypatch.setattr(counts_module, "MAX_TEXT", 100)
-    monkeypatch.setattr(counts_module, "MAX_TEXTS", 250)
+    monkeypatch.setattr(report_counts, "MAX_TEXT", 100)
+    monkeypatch.setattr(report_counts, "MAX_TEXTS", 250)
     counts = Counts(Policy())
     for number in range(4):
         learn(counts, available(f"http://{number}.example", b"%d" % number * 150))
@@ -110,7 +109,7 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time(counts, clock):
 
 def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(counts, monkeypatch):
     for name in ("MAX_ORIGINS", "MAX_DROPS", "MAX_URLS"):
-        monkeypatch.setattr(counts_module, name, 500)
+        monkeypatch.setattr(report_counts, name, 500)
 
     def met(numbers):
         for number in numbers:
@@ -126,15 +125,15 @@ def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(counts, monkeypatc
     tracemalloc.stop()
     assert before < 8 * 1024**2
     assert grown < 200_000
-    assert len(page.render(report_of(counts))) < 6 * 1024**2
+    assert len(report_page.render(report_of(counts))) < 6 * 1024**2
 
 
 @pytest.mark.parametrize("byte", [b"\nx", b"<", b"\x1b", b"\xff", "\U000e0001".encode()])
 def test_texts_on_the_page_are_bounded_however_they_are_escaped(byte, counts, monkeypatch):
-    monkeypatch.setattr(page, "MAX_TEXT_CHARACTERS", 1024**2)
+    monkeypatch.setattr(report_page, "MAX_TEXT_CHARACTERS", 1024**2)
     for number in range(20):
         learn(counts, available(f"http://{number}", b"%02d" % number + byte * 70_000))
-    text = page.render(report_of(counts))
+    text = report_page.render(report_of(counts))
     assert len(text) < 1.1 * 1024**2
     shown = text.count("<pre>")
     assert f"or too long ones: {20 - shown}." in text

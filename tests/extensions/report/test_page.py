@@ -5,8 +5,8 @@ import os
 import pytest
 from scrapy import Request
 
-from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.report.page import render
+from scrapy_rep.extensions.report_counts import Counts
+from scrapy_rep.extensions.report_page import render
 from scrapy_rep.protocol.fetch_policy import Policy
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.browser import Page, find_browser

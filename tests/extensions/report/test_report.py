@@ -193,7 +193,7 @@ async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending
 
 
 async def test_html_without_jinja2_stops_the_crawl(web, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "scrapy_rep.extensions.report.page", None)
+    monkeypatch.setitem(sys.modules, "scrapy_rep.extensions.report_page", None)
     with pytest.raises(SettingsError, match=r"pip install scrapy-rep\[report\]"):
         await crawl(settings={"REP_REPORT": str(tmp_path / "report.html")})
     assert list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ MAX_TEXT_CHARACTERS: Final = 4 * 1024**2
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
 _LINES: Final = re.compile(r"\r\n|\r|\n")
-_HERE: Final = files("scrapy_rep.extensions.report")
+_HERE: Final = files("scrapy_rep.extensions")
 
 
 def render(report: dict[str, Any]) -> str:
@@ -29,7 +29,9 @@ def render(report: dict[str, Any]) -> str:
     origins, drops = report["origins"], report["drops"]
     rows, beyond = origins[:MAX_ROWS], origins[MAX_ROWS:]
     outcomes = Counter(row["outcome"] for row in origins)
-    script, style = ((_HERE / name).read_text("utf-8") for name in ("page.js", "page.css"))
+    script, style = (
+        (_HERE / name).read_text("utf-8") for name in ("report_page.js", "report_page.css")
+    )
     with_text = [*drops[:MAX_DROPS], *rows]
     shown_texts = _texts_of(with_text, report["texts"])
     hashes = {row["sha256"] for row in with_text if row["sha256"]}
@@ -63,7 +65,7 @@ def _template() -> jinja2.Template:
     environment.filters["moment"] = _format_time
     environment.filters["number"] = "{:,}".format
     environment.filters["shown"] = lambda text: printable(str(text))
-    return environment.from_string((_HERE / "page.html").read_text("utf-8"))
+    return environment.from_string((_HERE / "report_page.html").read_text("utf-8"))
 
 
 def _texts_of(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:

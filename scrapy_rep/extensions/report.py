@@ -18,14 +18,14 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.files import (
+from scrapy_rep.extensions.output_files import (
     encode_json,
     iso_time,
     make_file,
     path_of_setting,
     replace_file,
 )
-from scrapy_rep.extensions.report.counts import Counts
+from scrapy_rep.extensions.report_counts import Counts
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
@@ -126,7 +126,7 @@ def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     if path.suffix != ".html":
         return encode_json
     try:
-        from scrapy_rep.extensions.report.page import render
+        from scrapy_rep.extensions.report_page import render
     except ImportError:
         raise SettingsError(
             f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "

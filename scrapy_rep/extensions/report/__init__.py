@@ -1,1 +1,0 @@
-"""The report of a crawl, as HTML or JSON (REP_REPORT)."""
