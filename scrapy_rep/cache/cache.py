@@ -3,11 +3,15 @@
 An entry contains the compiled rules for the product tokens of the crawl, and the times between
 which they are valid. If an origin has no valid entry, a lookup reads its record (how the last
 fetches of robots.txt ended, with the text) in the store. If the record has expired too, the lookup
-fetches robots.txt.
+fetches robots.txt. The entries, and the store, may be shared by several crawls of a process.
 """
 
+from __future__ import annotations
+
+import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from scrapy import Request
 
@@ -21,6 +25,9 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.settings import Options
+from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores.uri import make_keeper
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -180,3 +187,46 @@ class Cache:
         entry = Entry(Access(AllowedPages.NONE, Reason.ERROR, None, now, end))
         self._put(origin, entry, (), None)
         return entry
+
+
+class Shared:
+    """The store and the entries in memory of all crawls with the same store and policy options.
+
+    Each crawl joins as a user. When the last user has left, the store is closed and the entries are
+    removed. A later user can use the same object again.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.store: Keeper = make_keeper(options.store_config)
+        self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
+        self._users: set[Lookups[Any]] = set()
+
+    def add_user(self, user: Lookups[Any]) -> None:
+        for other in self._users:
+            other.claim_fetched()
+        self._users.add(user)
+        self.store.users = len(self._users)
+
+    async def remove_user(self, user: Lookups[Any]) -> None:
+        """If it was the last user, remove the entries and close the store."""
+        if user not in self._users:
+            return
+        self._users.remove(user)
+        self.store.users = len(self._users)
+        if not self._users:
+            self.entries.clear()
+            await self.store.close()
+
+
+_ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
+
+
+def get_shared(options: Options) -> Shared:
+    """Return what crawls of this thread with the same store and policy share, while one has it."""
+    # These options determine the content and the number of entries. Threads don't share a store,
+    # because each thread has an event loop of its own.
+    key = threading.get_ident(), options.store_config, options.policy
+    found = _ALL.get(key)
+    if found is None:
+        found = _ALL[key] = Shared(options)
+    return found

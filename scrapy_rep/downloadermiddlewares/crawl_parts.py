@@ -17,9 +17,8 @@ from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
-from scrapy_rep.cache.cache import Cache, LookupResult
+from scrapy_rep.cache.cache import Cache, LookupResult, get_shared
 from scrapy_rep.cache.lookups import Lookups
-from scrapy_rep.cache.shared_by_crawls import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.playwright import Subresources
