@@ -57,10 +57,7 @@ class Announcer:
     def send_verdict(
         self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
     ) -> None:
-        """Write ``verdict`` to the meta of ``request``, and send the signal of the verdict.
-
-        ``decision`` has the verdict. Its robots.txt URL in the signal is that of ``origin``.
-        """
+        """Write ``verdict`` to the meta of ``request``; send it with the URL of ``origin``."""
         # The verdict is nearly always the same object as for the former request, because no rule
         # matches. Then its values are not made again.
         if verdict is not self._last:
@@ -71,11 +68,7 @@ class Announcer:
             self.send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_record(self, record: Record, previous: Record | None, request: Request) -> None:
-        """Send the signal of a lookup that ended with ``record``.
-
-        ``previous`` is the record that was stored before. It is ``record`` itself if that was found
-        in the store, and nothing was fetched.
-        """
+        """Send the signal of a lookup. ``previous`` is ``record`` if nothing was fetched."""
         self.send(
             robotstxt_fetched,
             origin=record.origin,

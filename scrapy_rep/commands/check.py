@@ -41,9 +41,9 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     urls = urls_of("check", urls, opts)
     started = time()
 
-    def show(url: str, result: _Result) -> _Result:
+    def show(url: str, result: _Result) -> int:
         print(_result_line(url, result, started, as_json=opts.json), flush=True)
-        return result
+        return exit_status_of(result.verdict)
 
     if opts.file:
         decide = runner.decider_of_file(read_robotstxt(opts.file), displayed_name(opts.file))
@@ -55,19 +55,17 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
             except ValueError as error:
                 return _Result(error)
 
-        found = [show(url, by_file(url)) for url in urls]
-    else:
-        found = runner.run(lambda crawler: _check_urls(crawler, urls, show))
-    return max(exit_status_of(result.verdict) for result in found)
+        return max([show(url, by_file(url)) for url in urls])
+    return max(runner.run(lambda crawler: _check_urls(crawler, urls, show)))
 
 
 async def _check_urls(
-    crawler: Crawler, urls: list[str], show: Callable[[str, _Result], _Result]
-) -> list[_Result]:
-    """Return the results for ``urls``, in their order; call ``show`` as soon as one is known."""
+    crawler: Crawler, urls: list[str], show: Callable[[str, _Result], int]
+) -> list[int]:
+    """Return the exit statuses for ``urls``; call ``show`` as soon as a result is known."""
     robots = robots_of(crawler)
 
-    async def check(url: str) -> _Result:
+    async def check(url: str) -> int:
         return show(url, await find(url))
 
     async def find(url: str) -> _Result:

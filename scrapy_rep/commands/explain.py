@@ -49,13 +49,8 @@ class _Explained:
     record: Record | None
     usage: Usage
     rules: RobotsTxt | None
-    started: float
     back_off: float | None = None
-
-    @property
-    def is_from_store(self) -> bool:
-        """Whether the record was in the store before the command began."""
-        return self.record is not None and self.record.last.evidence.at < self.started
+    is_from_store: bool = False
 
     def explanation(self) -> Explanation | None:
         if self.rules is None:
@@ -79,14 +74,15 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
             rules = RobotsTxt.parse(override.body)
         elif override is None or override.tokens:
             rules = await robots.robotstxt(url)
-        return _Explained(url, verdict, decision, record, usage, rules, started, back_off)
+        stored = record is not None and record.last.evidence.at < started
+        return _Explained(url, verdict, decision, record, usage, rules, back_off, stored)
 
     if opts.file:
         body = read_robotstxt(opts.file)
         verdict, decision = runner.decider_of_file(body, displayed_name(opts.file))(url)
         rules = RobotsTxt.parse(body)
         usage = rules.usage(url, *decision.tokens)
-        got = _Explained(url, verdict, decision, None, usage, rules, started)
+        got = _Explained(url, verdict, decision, None, usage, rules)
     else:
         got = runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
@@ -107,10 +103,7 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         "group": None,
         "matching": [],
         "usage": {
-            "statements": [
-                {**statement._asdict(), "revision": statement.revision}
-                for statement in got.usage.statements
-            ],
+            "statements": [{**s._asdict(), "revision": s.revision} for s in got.usage.statements],
             "results": {purpose: got.usage.result(purpose) for purpose in purposes},
         },
         "robotstxt": None,
@@ -146,9 +139,8 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
             end = f"valid until {utc_time_text(override.until)}"
         lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
-        source = (
-            f"from {display_name(options.store)}" if got.is_from_store else "not from the store"
-        )
+        where = display_name(options.store)
+        source = f"from {where}" if got.is_from_store else "not from the store"
         lines += section("robots.txt", record_details(got.record, options, time(), source))
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
     explanation = got.explanation()

@@ -14,11 +14,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.delays import Delays
-from scrapy_rep.commands.arguments import (
-    Subcommand,
-    invalid_url_text,
-    urls_of,
-)
+from scrapy_rep.commands.arguments import Subcommand, invalid_url_text, urls_of
 from scrapy_rep.commands.output import (
     EXIT_NO,
     EXIT_OK,

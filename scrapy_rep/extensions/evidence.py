@@ -102,23 +102,19 @@ class RobotsEvidence:
 
 def _robotstxt_of(decision: Decision | None) -> dict[str, Any]:
     """Return when the text that decided was fetched, its hash, and what else decided."""
-    digest, fetched, override, usage = None, None, None, None
-    if decision is not None:
-        entry, judgement = decision.entry, decision.judgement
-        if entry is not None:
-            digest, fetched = entry.sha256, iso_time(entry.fetched)
-        if decision.override is not None:
-            override = decision.override.as_dict()
-            if decision.override.path is not None:
-                digest = sha256(decision.override.body).digest()
-        if judgement is not None:
-            usage = judgement.as_dict()
-    return {
-        "sha256": digest and digest.hex(),
-        "fetched": fetched,
-        "override": override,
-        "usage": usage,
-    }
+    values: dict[str, Any] = dict.fromkeys(("sha256", "fetched", "override", "usage"))
+    if decision is None:
+        return values
+    if (entry := decision.entry) is not None:
+        values["sha256"] = entry.sha256 and entry.sha256.hex()
+        values["fetched"] = iso_time(entry.fetched)
+    if (override := decision.override) is not None:
+        values["override"] = override.as_dict()
+        if override.path is not None:
+            values["sha256"] = sha256(override.body).hexdigest()
+    if decision.judgement is not None:
+        values["usage"] = decision.judgement.as_dict()
+    return values
 
 
 class _LineFile:

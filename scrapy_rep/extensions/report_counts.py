@@ -121,34 +121,6 @@ class UsageCounts:
         }
 
 
-class Texts:
-    """The texts of robots.txt files by their SHA-256, as many as there is room for."""
-
-    def __init__(self) -> None:
-        self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
-            max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
-        )
-
-    def add(self, body: bytes) -> str:
-        """Keep the first MAX_TEXT bytes of ``body``; return the SHA-256 of all of it in hex."""
-        name = sha256(body).hexdigest()
-        if self._texts.get(name) is None:
-            text = body[:MAX_TEXT]
-            self._texts.put(name, (text, len(body) - len(text)), len(text))
-        return name
-
-    def mark_used(self, name: str | None) -> None:
-        """Mark a text as used, as a request was dropped by its rule."""
-        self._texts.get(name or "")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the texts by hash, each with the number of bytes that were cut."""
-        return {
-            name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
-            for name, (text, left_out) in self._texts.items()
-        }
-
-
 class Counts:
     """The counts of a crawl. Its methods that count are receivers of signals."""
 
@@ -159,7 +131,10 @@ class Counts:
         """The numbers of requests by the reason of the verdict, for each of _ENDS."""
         self.drops: dict[tuple[Any, ...], RequestsRow] = {}
         self.usage = UsageCounts()
-        self.texts = Texts()
+        self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
+            max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
+        )
+        """Texts of robots.txt files, with the number of bytes that were cut, by SHA-256 in hex."""
         self._overrides: dict[str, RequestsRow] = {}
         self.exempt = RequestsRow()
         self._sampled = 0
@@ -209,7 +184,7 @@ class Counts:
         common = {**dict(zip(_OF_DROP, key, strict=True)), "sha256": None, "cause": None}
         drop = self.drops.setdefault(key, RequestsRow(common))
         if line is not None:
-            self.texts.mark_used(row.sha256)
+            self._texts.get(row.sha256 or "")  # is not the least recently used any more
             drop.common["sha256"] = row.sha256
         drop.common["cause"] = cause
         self._count_request(drop, request.url)
@@ -219,8 +194,7 @@ class Counts:
         row, last = self.row(str(record.origin)), record.last
         if not stored:
             row.fetches += 1
-        copy = self._policy.access(record, time()).copy
-        evidence = last.evidence
+        evidence, copy = last.evidence, self._policy.access(record, time()).copy
         row.outcome, row.status = last.kind.value, evidence.status
         row.error = evidence.error and short(evidence.error)
         row.asked = iso_time(evidence.at)
@@ -228,12 +202,20 @@ class Counts:
         if copy is not None:
             evidence = copy.evidence
             row.size, row.fetched = len(copy.body), iso_time(evidence.at)
-            row.sha256 = self.texts.add(copy.body)
+            row.sha256 = self.add_text(copy.body)
         row.hops, row.truncated = len(evidence.hops), evidence.truncated
         if isinstance(last, Unreachable) and record.unreachable_since is not None:
             _set_unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
             row.unreachable_until = row.asked
+
+    def add_text(self, body: bytes) -> str:
+        """Keep the first MAX_TEXT bytes of ``body``; return the SHA-256 of all of it in hex."""
+        name = sha256(body).hexdigest()
+        if self._texts.get(name) is None:
+            text = body[:MAX_TEXT]
+            self._texts.put(name, (text, len(body) - len(text)), len(text))
+        return name
 
     def add_hosts(self, hosts: Hosts) -> None:
         """Add the delays and the pauses that the crawl has kept."""
@@ -280,7 +262,10 @@ class Counts:
             "overrides": [row.as_dict() for row in self._overrides.values()],
             "exempt": self.exempt.as_dict(),
             "usage": self.usage.as_dict(),
-            "texts": self.texts.as_dict(),
+            "texts": {
+                name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
+                for name, (text, left_out) in self._texts.items()
+            },
         }
 
 

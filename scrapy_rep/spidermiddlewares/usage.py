@@ -25,11 +25,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         self._judge = UsageJudge.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Judge the preferences in the page, together with those in robots.txt.
-
-        The latter are in the judgement in the meta of the request, which the new one replaces. If
-        there is none, the page is not read.
-        """
+        """Judge the page, too, if the meta has a judgement of robots.txt; replace that."""
         request = response.request
         values = stored_judgement(request)
         if request is None or values is None:

@@ -33,7 +33,7 @@ def many(origins):
             counts.count_forbidden(Request(f"{origin}/page-{page}"), verdict, dropped=True)
     origin = "https://site-0.example"
     row = counts.row(origin)
-    row.sha256 = counts.texts.add(f"User-agent: *\nDisallow: /{EVIL}\u202e\x1b[31m\n".encode())
+    row.sha256 = counts.add_text(f"User-agent: *\nDisallow: /{EVIL}\u202e\x1b[31m\n".encode())
     rule = Rule(False, "/", f"/{EVIL}", 2)
     verdict = Verdict(False, Reason.RULE, rule, f"{origin}/{EVIL}\u202e\x1b[31m")
     counts.count_forbidden(Request(f"{origin}/{EVIL}"), verdict, dropped=True)
