@@ -196,7 +196,9 @@ class RedisStore:
             why = "it is a read-only replica: REP_STORE must name the primary"
             raise StoreError(why) from None
         except _ERRORS as error:
-            message = f"{type(error).__name__}: {error}"
+            # What redis-py writes before the server's reason has the text of a script.
+            reason = str(error).rpartition(" of pipeline caused error: ")[2]
+            message = f"{type(error).__name__}: {reason}"
             for secret in self._secrets:
                 message = message.replace(secret, "***")
             raise StoreError(message) from None

@@ -209,9 +209,8 @@ def _has_file(uri: str) -> bool:
     rest = uri.partition("://")[2]
     path = rest.lstrip("/")
     # In SQLAlchemy, ":memory:" is a database in memory; in a shell, "~" is the home directory.
-    if path == _IN_MEMORY or path.startswith("~"):
-        return False
-    return rest.startswith("/") and path != "" and not path.endswith("/")
+    is_other = path == _IN_MEMORY or path.startswith("~")
+    return rest.startswith("/") and not rest.endswith("/") and not is_other
 
 
 def _has_host(uri: str) -> bool:

@@ -265,6 +265,7 @@ async def test_a_store_that_breaks(
     warnings = result.messages(30)
     assert len(warnings) <= 2
     assert warnings or fault in SILENT
+    assert "EVAL" not in "".join(warnings)
     if lost is not None:
         held = store.origins()
         gone = tuple(name for name, site in phases.items() if site.url("/")[:-1] not in held)
