@@ -42,8 +42,8 @@ class Override:
     tokens: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        what = {"file": f" {self.path}", "agent": f" {', '.join(self.tokens)}"}
-        return f"{self.policy}{what.get(self.policy, '')} for {self.host} ({self.reason})"
+        what = " ".join(filter(None, (self.policy, self.path, ", ".join(self.tokens))))
+        return f"{what} for {self.host} ({self.reason})"
 
     @cached_property
     def file(self) -> Path | None:
@@ -66,8 +66,8 @@ class Override:
 
     def as_dict(self) -> dict[str, str | None]:
         """Return the entry as values for JSON."""
-        names = "host", "policy", "reason"
-        return {**{name: getattr(self, name) for name in names}, "until": self.until_text}
+        values = {"host": self.host, "policy": self.policy, "reason": self.reason}
+        return {**values, "until": self.until_text}
 
 
 class Overrides:

@@ -92,10 +92,7 @@ def _overrides(value: Any) -> tuple[Override, ...]:
 def _setting(
     name: str, default: Any, reader: Reader, shown: Callable[[Any], Any] = lambda value: value
 ) -> Any:
-    return field(
-        default=default,
-        metadata={"name": name, "read": reader.read, "takes": reader.takes, "shown": shown},
-    )
+    return field(default=default, metadata={"name": name, "reader": reader, "shown": shown})
 
 
 INTERACTIVE: Final = "_REP_INTERACTIVE"
@@ -133,8 +130,8 @@ _GONE: Final = {
 class Options:
     """The values of all settings of scrapy-rep, which are valid.
 
-    The ``metadata`` of a field has the name of the setting, a function that checks and converts its
-    value, a description of valid values, and a function that removes credentials.
+    The ``metadata`` of a field has the name of the setting, its Reader, and a function that removes
+    credentials.
     """
 
     tokens: tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, _tokens)
@@ -189,19 +186,19 @@ class Options:
         values: dict[str, Any] = {}
         given = set()
         for option in fields(cls):
-            name = option.metadata["name"]
+            name, reader = option.metadata["name"], option.metadata["reader"]
             value = settings.get(name)
             if value is None:
                 values[option.name] = option.default
                 continue
             given.add(option.name)
             try:
-                values[option.name] = option.metadata["read"](value)
+                values[option.name] = reader.read(value)
             except SettingsError:
                 raise
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 shown = option.metadata["shown"](value)
-                takes = error if isinstance(error, NotTakenError) else option.metadata["takes"]
+                takes = error if isinstance(error, NotTakenError) else reader.takes
                 raise SettingsError(f"{name} is {shown!r}: it must be {takes}") from None
         for low, high in _RANGES:
             if values[low] <= values[high]:
