@@ -298,6 +298,13 @@ def test_a_disallowed_page_is_not_had_by_another_spelling(tmp_path, path, by):
     assert decision.target.startswith("/private")
 
 
+def test_what_is_disallowed_as_it_stands_is_told_by_that_spelling():
+    scene = Scene()
+    scene.knows("User-agent: *\nDisallow: /a\nDisallow: /private\n")
+    decision = scene.known("/a/../private")
+    assert (decision.target, decision.verdict.line) == ("/a/../private", 2)
+
+
 # However it is asked.
 
 PIECES = ("/", "a", "b", "..", ".", "%2e", "%61", "%2F", "%3D", "%3d", "=", "?", "&", ";", "%3B",
