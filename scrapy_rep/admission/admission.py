@@ -1,7 +1,7 @@
 """The admission: whether a request may leave now; if not, why, and until when.
 
-Before a request leaves, whoever has it calls ``admit``: the queue, and the middleware for requests
-that come from elsewhere. The result is None, or a ``Hold``. Then ``admit`` is called again at its
+Before a request leaves, whoever has it calls ``admit``: the queue, and the gate for requests that
+come from elsewhere. The result is None, or a ``Hold``. Then ``admit`` is called again at its
 end, or when the admission calls ``hold_changed``. When a request is handed to its download handler,
 the wire calls ``admit_to_wire``.
 """
@@ -187,7 +187,7 @@ class Admission:
         entry = self._cache.known_entry(origin)
         return None if entry is None else entry.outage
 
-    # What the middleware calls.
+    # What the gate calls.
 
     def pause_of(self, origin: Origin, request: Request) -> Hold | None:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""

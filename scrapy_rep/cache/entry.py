@@ -98,7 +98,7 @@ class Entry:
         return self.start <= now < end
 
     def is_from(self, access: Access) -> bool:
-        """Return whether the entry was made from an ``Access`` that is equal to ``access``."""
+        """Return whether the entry was made from an ``Access`` with the same hash."""
         return self._hash == hash(access)
 
     @property

@@ -4,11 +4,11 @@ It is called by the middleware, when a request leaves the queue; by the wire, if
 request does not fit what is sent; and for the URL of a response, if that is another. It has five
 answers:
 
-1. disallowed: the request is dropped;
+1. disallowed, or the host has refused all for too long: the request is dropped;
 2. not known: it waits for the lookup, and is asked about again;
-3. allowed, and nothing holds it: it gets a ticket;
-4. held, and no queue of ours could hold it: it waits here;
-5. else: it goes back to the queue.
+3. held, and no queue of ours could hold it: it waits here;
+4. robots.txt is unreachable and will be tried again, or the crawl closes: back to the queue;
+5. else it gets a ticket. What a queue of ours, or the wire, holds is their affair.
 
 What waits here doesn't count for CONCURRENT_REQUESTS, up to a limit for other schedulers. The wire
 lets it pass when a place is free.

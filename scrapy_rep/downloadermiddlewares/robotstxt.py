@@ -1,7 +1,8 @@
 """The downloader middleware that drops disallowed requests.
 
 A request passes at once if the robots.txt of its origin is known and allows it, and nothing can
-hold it. All others are the business of the gate.
+hold it; or if no robots.txt governs it. About all others, and in a dry run or with overrides about
+all, the gate is asked.
 """
 
 from __future__ import annotations

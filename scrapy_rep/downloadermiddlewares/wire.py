@@ -168,9 +168,10 @@ class Wire:
         return self._monotonic() - began
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
-        """Let the gate give a new ticket, else raise GivenBackError: also if it takes long.
+        """Let the gate give a new ticket, or raise GivenBackError.
 
-        Only once, and only a request that was decided on: a subclass may exempt others, slowly.
+        What takes long is given back, too, but only once, and only if it was decided on before: a
+        subclass may exempt others, which have no ticket, slowly.
         """
         may_take_long = ticket is None or ticket.filtered is not None
         end = math.inf if may_take_long else latest

@@ -164,8 +164,9 @@ def normalise_lines(body: bytes) -> bytes:
 
 
 FIELDS_OF_GROUPS: Final = ("crawl-delay", "request-rate", "visit-time", "noindex", "content-usage")
+"""Fields outside RFC 9309 that some crawlers read, in groups."""
 FIELDS_OF_FILES: Final = ("host", "clean-param", "content-signal", "content-signals", "license")
-"""Fields outside RFC 9309 that some crawlers read, wherever they stand."""
+"""The same wherever they stand."""
 
 
 def has_known_line(body: bytes) -> bool:

@@ -209,7 +209,7 @@ class RequestHeaps:
                 yield lane, len(heap.requests)
 
     def give_up(self, lane: Lane) -> None:
-        """Leave the requests of ``lane``, which can't be read, out from now on."""
+        """Leave the requests of ``lane`` out from now on: they can't be read, or are elsewhere."""
         heap = self._heaps[lane]
         self.size -= len(heap.requests)
         self._remove(heap)

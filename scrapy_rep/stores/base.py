@@ -60,13 +60,14 @@ class Found(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Store a record, unless what is stored is from after ``at``, in seconds since the epoch."""
+    """Store a record, unless another process has stored a newer one."""
 
     key: str
     state: bytes
     body: bytes | None
     """None if the body that is stored stays."""
     at: float
+    """Seconds since the epoch."""
 
 
 class Claim(NamedTuple):
@@ -108,7 +109,7 @@ class Store(Protocol):
         """Return the records of ``keys``, and how many workers there are."""
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
-        """Make all changes, or none; return for each Claim the lease afterwards, else None."""
+        """Make the changes in order; return for each Claim the lease afterwards, else None."""
 
     def pauses_left(self) -> Mapping[str, float]:
         """Return the keys whose leases PAUSE holds, and the seconds until each ends.
