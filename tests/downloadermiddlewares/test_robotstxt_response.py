@@ -76,7 +76,9 @@ async def test_a_page_whose_url_becomes_a_disallowed_one_is_dropped(web, url, to
 
 async def test_a_page_whose_url_becomes_that_of_an_unreachable_site_is_fetched_once(web):
     site, gone = web.site(robots(RULES)), web.site(answer(503))
-    result = await crawl(resolved(site, "/a", gone.url("/x")), settings=resolving())
+    result = await crawl(
+        resolved(site, "/a", gone.url("/x")), settings=resolving(REP_DEFER_TIMEOUT=60)
+    )
     assert site.targets == ["/a"]
     assert [failure.value.verdict.reason for failure in result.failures] == [Reason.UNREACHABLE]
 
