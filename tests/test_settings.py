@@ -72,6 +72,7 @@ MISTAKES_IN_A_STORE = {
     "sqlite://x": PATH,
     "sqlite3:///x": STORES,
     "sqlite:///x?timeuot=2": "a URI whose options are timeout, ..., and not 'timeuot'; did you mean 'timeout'?",
+    "sqlite:sqlite:///x.db": PATH,
     "redis://host?prefx=a": "a URI whose options are prefix, ..., and not 'prefx'; did you mean 'prefix'?",
     "memory://?a": "a URI whose options are none, and not 'a'",
     "redis://h?timeout=-1": "a URI whose timeout is a number of seconds from 0.05 to 3,600",

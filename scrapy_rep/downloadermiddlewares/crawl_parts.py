@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
+from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
@@ -65,7 +66,7 @@ class CrawlParts:
         clock = Clock()
         overrides = Overrides(options.overrides, clock.time)
         self.override_log: OverrideLog = OverrideLog(crawler, overrides)
-        self._announcer = announcer = Announcer(crawler)
+        announcer = Announcer(crawler)
         self._handlers = Background()
         """Handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
@@ -116,7 +117,9 @@ class CrawlParts:
 
     def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
         """Send the signal ``robots_parsed`` of Scrapy, if the crawl has a handler of it."""
-        if _ROBOTS_PARSED is None or not self._announcer.has_receiver(_ROBOTS_PARSED):
+        # Scrapy's handlers may be connected for any sender.
+        receivers = dispatcher.getAllReceivers(self._crawler, _ROBOTS_PARSED)
+        if _ROBOTS_PARSED is None or next(receivers, None) is None:
             return
         sent = self._crawler.signals.send_catch_log_async(
             signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request

@@ -199,7 +199,10 @@ class Gate:
             self._dry_run.report(request, decision, source)
             return None
         if verdict is None or not verdict.allowed:
-            if source is not Source.DIRECT and self._is_deferred(decision, source):
+            # What the wire gives back a second time might come to it again at once, for ever.
+            is_last = source is Source.WIRE and ticket.filtered is not None
+            may_go_back = source is not Source.DIRECT and not is_last
+            if may_go_back and self._is_deferred(decision, source):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
         if origin is not None and self._admission.hosts.is_dropping(origin.host):

@@ -43,7 +43,7 @@ _NEEDLE: Final = 6
 _FEW: Final = 128
 """Number of needles up to which a target is searched for each of them."""
 _LONE_WORK: Final = 512
-"""How many times a rule with a lone ``%`` counts for MAX_WORK, as none is filed. No real file has
+"""Characters that a rule with a lone ``%`` counts for MAX_WORK, as none is filed. No real file has
 more than three of them."""
 _VERDICTS: Final = 256
 """Number of verdicts in the LRU cache. All URLs for which one rule decides share a verdict."""
@@ -210,7 +210,8 @@ class RuleSet:
         self._scans = _SCANS
         self._index: _Index | None = None
         wild = [line for line in lines if "*" in line]
-        work = sum(map(len, wild)) + _LONE_WORK * sum([len(form) for form, *_ in self._lone])
+        lone = [form for form, *_ in self._lone if "*" in form]
+        work = sum(map(len, wild + lone)) + _LONE_WORK * len(self._lone)
         self._longest = MAX_WORK // work if work else maxsize
         parts = chain([self, patterns, self._raws, self._lone], *self._raws.items(), *self._lone)
         self.nbytes: int = sum(map(getsizeof, parts))

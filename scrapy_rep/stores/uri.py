@@ -108,7 +108,7 @@ def check_uri(uri: str) -> None:
     scheme = _SCHEMES.get(uri.partition(":")[0])
     if scheme is None:
         raise NotTakenError(TAKES)
-    is_valid = "://" in uri and uri == uri.strip() and "\0" not in uri
+    is_valid = _scheme(uri) in _SCHEMES and uri == uri.strip() and "\0" not in uri
     try:
         is_valid = is_valid and scheme.is_valid(uri.partition("?")[0])
     except ValueError:
