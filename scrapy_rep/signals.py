@@ -57,7 +57,7 @@ class Announcer:
     def send_verdict(
         self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
     ) -> None:
-        """Write ``verdict`` to the meta of ``request``; send it with the URL of ``origin``."""
+        """Write ``verdict`` to the meta of ``request``; send its signal, with ``origin``."""
         # The verdict is nearly always the same object as for the former request, because no rule
         # matches. Then its values are not made again.
         if verdict is not self._last:

@@ -1,9 +1,9 @@
 """The admission: whether a request may leave now; if not, why, and until when.
 
 Before a request leaves, whoever has it calls ``admit``: the queue, and the gate for requests that
-come from elsewhere. The result is None, or a ``Hold``. Then ``admit`` is called again at its
-end, or when the admission calls ``hold_changed``. When a request is handed to its download handler,
-the wire calls ``admit_to_wire``.
+come from elsewhere. The result is None, or a ``Hold``. Then ``admit`` is called again at its end,
+or when the admission calls ``hold_changed``. When a request is handed to its download handler, the
+wire calls ``admit_to_wire``.
 """
 
 from __future__ import annotations
@@ -123,9 +123,12 @@ class Admission:
         """
         if not self.hosts.may_hold(ticket.delay):
             return None
-        # Where no robots.txt decides, by an override or a meta key, no pause holds either.
-        decides = origin_of_request if ticket.delay else self.decider.origin_governing
-        origin = decides(request)
+        origin: Origin | None = None
+        if ticket.delay:
+            origin = origin_of_request(request)
+        elif host_of(request) in self.hosts.refused:
+            # Where no robots.txt decides, by an override or a meta key, no pause holds either.
+            origin = self.decider.origin_governing(request)
         if origin is None:
             return None
         entry = self._cache.known_entry(origin)

@@ -119,9 +119,8 @@ class HostLeases:
             return None
         if self._readers is None:
             self._readers = []
-            self.background.start(
-                self._read(self.adopt_pauses)
-            )  # without asyncio, it may end at once
+            # Without asyncio, it may end at once.
+            self.background.start(self._read(self.adopt_pauses))
         if self._readers is None or now - self._read_at < self._read_age_max:
             return None
         read: Promise[None] = Promise()

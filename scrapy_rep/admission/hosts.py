@@ -310,15 +310,15 @@ class Hosts:
             return self._back_off(host, max(self._next_pause(host, 0.0), least))
         asked = self._refusal(response)
         is_under_way = host.refused and sent_at < max(host.paused_at, host.until)
-        if asked is not None and is_under_way:
+        if asked is None:
+            if host.refused and not is_under_way:
+                self._end_pause(host)
+            return 0.0
+        if is_under_way:
             return self._extend_pause(host, request, response, asked)
-        if asked is not None:
-            seconds = self._next_pause(host, asked)
-            self._report_pause(request, response.status, seconds)
-            return self._back_off(host, seconds)
-        if host.refused and not is_under_way:
-            self._end_pause(host)
-        return 0.0
+        seconds = self._next_pause(host, asked)
+        self._report_pause(request, response.status, seconds)
+        return self._back_off(host, seconds)
 
     def _refusal(self, response: Response) -> float | None:
         """Return the seconds that a refusal asks to wait, 0 if it asks for none; else None.

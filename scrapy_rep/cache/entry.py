@@ -122,7 +122,8 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        return _ENTRY_BYTES + sum(rules.nbytes + u.nbytes for rules, _, u in self._rules.values())
+        found = self._rules.values()
+        return _ENTRY_BYTES + sum(each.rules.nbytes + each.usage.nbytes for each in found)
 
     def has_rules_for(self, tokens: Tokens) -> bool:
         return tokens in self._rules
@@ -156,7 +157,7 @@ class Entry:
         """Return the verdict on ``target``; None if rules decide, and lack those for ``tokens``."""
         rules = self._rules.get(tokens)
         if rules is not None:
-            return rules[0].verdict_for(target)
+            return rules.rules.verdict_for(target)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._verdict

@@ -200,8 +200,8 @@ class Gate:
             return None
         if verdict is None or not verdict.allowed:
             # What the wire gives back a second time might come to it again at once, for ever.
-            is_last = source is Source.WIRE and ticket.filtered is not None
-            may_go_back = source is not Source.DIRECT and not is_last
+            was_given_back = source is Source.WIRE and ticket.filtered is not None
+            may_go_back = source is not Source.DIRECT and not was_given_back
             if may_go_back and self._is_deferred(decision, source):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)

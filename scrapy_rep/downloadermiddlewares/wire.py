@@ -116,12 +116,15 @@ class Wire:
     def _fits(self, request: Request) -> bool:
         """Return whether the ticket of ``request`` is valid and nothing can hold it: most often."""
         ticket: Any = request.meta.get(TICKET_KEY)
-        return self._is_valid(request, ticket) and not self._may_hold(ticket[3])
+        return self._is_valid(request, ticket) and not self._may_hold(ticket[3])  # the delay
 
     def _is_valid(self, request: Request, ticket: tuple[Any, ...] | None) -> bool:
-        if ticket is None or ticket[0] != request.url or ticket[2] <= self._time():
+        if ticket is None:
             return False
-        return ticket[1] is None or ticket[1] == self._tokens_of(request)
+        url, tokens, end, _, _, _ = ticket
+        if url != request.url or end <= self._time():
+            return False
+        return tokens is None or tokens == self._tokens_of(request)
 
     async def _wait_until_admitted(
         self, request: Request, slot: str, reading: Awaitable[None] | None
@@ -179,11 +182,12 @@ class Wire:
         has_agent = b"User-Agent" in request.headers
         if not has_agent:
             request.headers[b"User-Agent"] = b""
-        returned, answer = None, self.gate.again(request, Source.WIRE)
+        returned = None
+        answer: Awaitable[Request | None] = self.gate.again(request, Source.WIRE)
+        if not may_take_long:
+            answer = within(max(0.0, latest - self._monotonic()), answer)
         try:
-            returned = await (
-                answer if may_take_long else within(max(0.0, latest - self._monotonic()), answer)
-            )
+            returned = await answer
         except TimeoutError:  # a lookup takes longer, or the next try is later
             end = -math.inf
         finally:

@@ -30,7 +30,7 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _INDEX_FILE: Final = "/index.htm"
-_index_file: Final = re.compile(r"(.*/)index\.htm[^/]*").fullmatch
+_directory_of: Final = re.compile(r"(.*/)index\.htm[^/]*").fullmatch
 _GAPS: Final = re.compile("|".join([r"\*+", *QUERY_DATA]))
 _LONE_PERCENT: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _SCANS: Final = 4
@@ -197,7 +197,7 @@ class RuleSet:
             directories = [
                 (value, f"{found[1]}$", word)
                 for value, line, word in rules_of_file
-                if word & 1 and (found := _index_file(line))
+                if word & 1 and (found := _directory_of(line))
             ]
             values, lines, words = zip(*rules_of_file, *directories, strict=True)
             patterns = "\n".join(lines)

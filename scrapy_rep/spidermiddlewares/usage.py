@@ -25,7 +25,7 @@ class RobotsUsageMiddleware(PageMiddleware):
         self._judge = UsageJudge.of(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Judge the page, too, if the meta has a judgement of robots.txt; replace that."""
+        """If the meta has a judgement of robots.txt, judge the page, too, and replace it."""
         request = response.request
         values = stored_judgement(request)
         if request is None or values is None:

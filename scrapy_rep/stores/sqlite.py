@@ -59,7 +59,7 @@ FORMAT: Final = FileFormat(
 _VALID: Final = "abs(:now - taken) < seconds"
 # What is above the limit, which Record.decode refuses, is not loaded into memory.
 _RECORD: Final = """
-SELECT origin, state, body FROM records WHERE origin = :key
+SELECT state, body FROM records WHERE origin = :key
 AND typeof(state) = 'blob' AND typeof(body) = 'blob' AND length(state) + length(body) <= :limit
 """
 _WORKERS: Final = f"""
@@ -198,9 +198,9 @@ class SQLiteStore:
 
     def _read(self, keys: Sequence[str], connection: sqlite3.Connection) -> Found:
         records = {
-            origin: Stored(*row)
+            key: Stored(*row)
             for key in keys
-            for origin, *row in connection.execute(_RECORD, {"key": key, "limit": MAX_ENCODED_SIZE})
+            for row in connection.execute(_RECORD, {"key": key, "limit": MAX_ENCODED_SIZE})
         }
         (workers,) = connection.execute(_WORKERS, {"now": self._clock()}).fetchone()
         return Found(records, workers)

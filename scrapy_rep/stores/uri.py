@@ -105,10 +105,11 @@ def make_store(config: StoreConfig) -> Store:
 
 def check_uri(uri: str) -> None:
     """Raise NotTakenError if ``uri`` is not valid, with the valid forms and what may be meant."""
-    scheme = _SCHEMES.get(uri.partition(":")[0])
+    scheme_name = uri.partition(":")[0]
+    scheme = _SCHEMES.get(scheme_name)
     if scheme is None:
         raise NotTakenError(TAKES)
-    is_valid = _scheme(uri) in _SCHEMES and uri == uri.strip() and "\0" not in uri
+    is_valid = uri.startswith(f"{scheme_name}://") and uri == uri.strip() and "\0" not in uri
     try:
         is_valid = is_valid and scheme.is_valid(uri.partition("?")[0])
     except ValueError:
