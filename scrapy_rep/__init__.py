@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon as Addon
-    from scrapy_rep.downloadermiddlewares.outermost import (
+    from scrapy_rep.downloadermiddlewares.fetch_and_response import (
         RobotsTxtFetchMiddleware as RobotsTxtFetchMiddleware,
     )
-    from scrapy_rep.downloadermiddlewares.outermost import (
+    from scrapy_rep.downloadermiddlewares.fetch_and_response import (
         RobotsTxtResponseMiddleware as RobotsTxtResponseMiddleware,
     )
     from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed as abort_disallowed
@@ -64,7 +64,9 @@ _OLDEST: Final = (2, 14)
 # used without Scrapy.
 _NAMES: Final = {
     "addon": "Addon",
-    "downloadermiddlewares.outermost": "RobotsTxtFetchMiddleware RobotsTxtResponseMiddleware",
+    "downloadermiddlewares.fetch_and_response": (
+        "RobotsTxtFetchMiddleware RobotsTxtResponseMiddleware"
+    ),
     "downloadermiddlewares.playwright": "abort_disallowed",
     "downloadermiddlewares.robotstxt": "RobotsTxtMiddleware",
     "exceptions": "CrawlClosingError RobotsTxtDisallowed RobotsUsageDisallowed SettingsError",

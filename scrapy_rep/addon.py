@@ -11,7 +11,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.downloadermiddlewares.outermost import (
+from scrapy_rep.downloadermiddlewares.fetch_and_response import (
     RobotsTxtFetchMiddleware,
     RobotsTxtResponseMiddleware,
 )

@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.stores.uri import TAKES, StoreConfig, check_uri, without_secrets

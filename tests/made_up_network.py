@@ -5,10 +5,10 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookups import Lookups
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
-from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.bounded import BoundedCache
 from tests.waiting import settle
 
@@ -43,7 +43,7 @@ class Network:
 
     def cache(self, entries=None, *, permits=16):
         """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
-        store = Keeper(MemoryStore(max_bytes=2**24), clock=self.time.clock)
+        store = WriteBehind(MemoryStore(max_bytes=2**24), clock=self.time.clock)
         own = {"fetch": self.fetch, "parsed": self.parsed, "entries": entries}
         return make_cache(store, self.time.clock, **own, permits=permits)
 

@@ -20,8 +20,8 @@ from scrapy_rep import stats
 from scrapy_rep.admission.hold_reason import Ask, Hold, Queue
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import IN_DELAY, REFUSALS, Hosts
-from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import Ticket
+from scrapy_rep.admission.unknown_origins import UnknownOrigins
 from scrapy_rep.admission.unreachable import Deferral, Idle
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
@@ -59,7 +59,9 @@ class Admission:
         self.defer_timeout: float = options.defer_timeout
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
-        self.lookups: Lookups = Lookups(crawler, cache, decider, self.queues, self._notify)
+        self.unknown: UnknownOrigins = UnknownOrigins(
+            crawler, cache, decider, self.queues, self._notify
+        )
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
@@ -77,11 +79,11 @@ class Admission:
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return why the request of ``ask`` has to wait, or None."""
-        return self.hosts.hold(ask) or self.lookups.hold(ask) or self.deferral.hold(ask)
+        return self.hosts.hold(ask) or self.unknown.hold(ask) or self.deferral.hold(ask)
 
     def reserve(self, ask: Ask) -> None:
         """Note that a request leaves its queue."""
-        self.lookups.results.pop(ask.origin, None)  # it is used once
+        self.unknown.results.pop(ask.origin, None)  # it is used once
         if not self._dry_run:
             self.hosts.reserve(ask)
 
@@ -96,10 +98,10 @@ class Admission:
             return None  # an earlier crawl, without this override, wrote the request to disk
         entry = entry or self._cache.known_entry(origin)
         if entry is not None and not (
-            self.hosts.may_hold(entry.has_delay) or entry.is_unreachable or self.lookups.results
+            self.hosts.may_hold(entry.has_delay) or entry.is_unreachable or self.unknown.results
         ):
             return None
-        entry = entry or self.lookups.result(origin, self._clock.time())
+        entry = entry or self.unknown.result(origin, self._clock.time())
         ask = Ask(origin, head, entry, self.decider, self.delay)
         hold = self.hold(ask)
         if hold is None:
@@ -221,7 +223,7 @@ class Admission:
         return sum(queue.stop() for queue in self.queues)
 
     def _start_lookups(self) -> None:
-        self.lookups.begin()
+        self.unknown.begin_lookups()
         wake_engine(self._crawler)  # at the next pop, a queue on disk may load more lanes
 
     def _notify(self, origin: Origin) -> None:

@@ -25,7 +25,7 @@ from scrapy_rep.stores.base import (
     host_of_key,
     key_of_host,
 )
-from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Background, Promise
 from scrapy_rep.utils.log import LimitedLogger
@@ -47,7 +47,7 @@ class HostLeases:
     If the store fails, the worker acts as if it had the lease, and as if there were no pauses.
     """
 
-    def __init__(self, store: Keeper, clock: Clock) -> None:
+    def __init__(self, store: WriteBehind, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._name = uuid4().hex

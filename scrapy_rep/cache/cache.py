@@ -19,15 +19,15 @@ from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookups import Done, Lookup, Lookups
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
+from scrapy_rep.protocol.access_policy import Access, AllowedPages
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.keeper import Keeper
-from scrapy_rep.stores.uri import make_keeper
+from scrapy_rep.stores.uri import make_write_behind
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -197,7 +197,7 @@ class Shared:
     """
 
     def __init__(self, options: Options) -> None:
-        self.store: Keeper = make_keeper(options.store_config)
+        self.store: WriteBehind = make_write_behind(options.store_config)
         self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
         self._users: set[Lookups[Any]] = set()
 

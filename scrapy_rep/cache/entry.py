@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.access_policy import Access, AllowedPages
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
-from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
 from scrapy_rep.protocol.lexer import is_robotstxt
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.outcome import DNS_ERROR

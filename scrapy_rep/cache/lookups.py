@@ -28,15 +28,15 @@ from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats
-from scrapy_rep.cache.log import LookupLog
+from scrapy_rep.cache.lookup_log import LookupLog
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Claim, Put, Release
-from scrapy_rep.stores.keeper import Keeper, Known
+from scrapy_rep.stores.write_behind import Known, WriteBehind
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.concurrency import Background, Promise
@@ -93,7 +93,7 @@ class Lookups(Generic[T]):
     """All lookups of a crawl. After ``close``, CrawlClosingError is raised."""
 
     policy: Policy
-    store: Keeper
+    store: WriteBehind
     fetch: Fetch
     """Fetches a robots.txt. Called with its origin and the request that waits."""
     send_record: SendRecord

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.spider import CoroutineRunner
+from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.protocol.lexer import whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import origin_of

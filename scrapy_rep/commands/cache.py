@@ -13,6 +13,7 @@ from typing import Any, Final
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands.arguments import Subcommand, check_url, usage_error
+from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.commands.output import (
     EXIT_NO,
     EXIT_OK,
@@ -23,7 +24,6 @@ from scrapy_rep.commands.output import (
     record_summary,
     section,
 )
-from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.record import Record, RecordError

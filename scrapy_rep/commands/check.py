@@ -15,8 +15,8 @@ from scrapy_rep.commands.arguments import (
     urls_of,
     usage_error,
 )
+from scrapy_rep.commands.crawl import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.output import describe_age, describe_tokens, exit_status_of, word_of
-from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of

@@ -18,6 +18,7 @@ from scrapy_rep.commands.arguments import (
     only_argument,
     read_robotstxt,
 )
+from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
 from scrapy_rep.commands.output import (
     describe_tokens,
     exit_status_of,
@@ -26,7 +27,6 @@ from scrapy_rep.commands.output import (
     section,
     word_of,
 )
-from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS

@@ -12,8 +12,8 @@ from scrapy_rep.commands.arguments import (
     only_argument,
     read_file,
 )
+from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
 from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
-from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.protocol.lint import Lint, lint
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.record import Record

@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.delays import Delays
 from scrapy_rep.commands.arguments import Subcommand, invalid_url_text, urls_of
+from scrapy_rep.commands.crawl import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.output import (
     EXIT_NO,
     EXIT_OK,
@@ -23,7 +24,6 @@ from scrapy_rep.commands.output import (
     describe_tokens,
     section,
 )
-from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.exceptions import CrawlClosingError

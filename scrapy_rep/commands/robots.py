@@ -19,11 +19,11 @@ from scrapy_rep.addon import Addon
 from scrapy_rep.commands.arguments import OPTIONS, Subcommand, usage_error
 from scrapy_rep.commands.cache import CACHE
 from scrapy_rep.commands.check import CHECK
+from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.commands.explain import EXPLAIN
 from scrapy_rep.commands.lint import LINT
 from scrapy_rep.commands.output import EXIT_UNKNOWN
 from scrapy_rep.commands.plan import PLAN
-from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.settings import unknown_settings
 from scrapy_rep.utils.log import LimitedLogger

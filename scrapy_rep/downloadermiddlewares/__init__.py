@@ -2,6 +2,6 @@
 
 ``robotstxt`` gets the decision on a request, and does what the ``gate`` answers, with the
 parts that ``crawl_parts`` builds for each crawl. ``wire`` is called in place of the download
-handler. ``outermost`` has the middleware closest to the downloader, which protects requests for
-robots.txt, and that closest to the engine: both check the URLs of responses.
+handler. ``fetch_and_response`` has the middleware closest to the downloader, which protects
+requests for robots.txt, and that closest to the engine: both check the URLs of responses.
 """

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.admission.lookup import log_lookup_error
+from scrapy_rep.admission.unknown_origins import log_lookup_error
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import SCHEMES, Decider

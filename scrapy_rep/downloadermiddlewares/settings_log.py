@@ -15,7 +15,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.outermost import (
+from scrapy_rep.downloadermiddlewares.fetch_and_response import (
     RobotsTxtFetchMiddleware,
     RobotsTxtResponseMiddleware,
 )

@@ -17,7 +17,7 @@ from scrapy_rep.decision.usage import stored_judgement
 from scrapy_rep.exceptions import describe_results
 from scrapy_rep.extensions.output_files import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record

@@ -23,11 +23,11 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Hold, Queue
-from scrapy_rep.admission.lookup import UNKNOWN
 from scrapy_rep.admission.ticket import Source, store_source
+from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.jobdir import other_queue
+from scrapy_rep.scheduler.jobdir_state import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.utils import download_slots, scrapy_internals
@@ -174,7 +174,7 @@ class RobotsAwarePriorityQueue(Queue):
             return None
         finally:
             if self._admission is not None:
-                self._admission.lookups.begin()
+                self._admission.unknown.begin_lookups()
 
     def close(self) -> Any:
         """Stop the timer, and close the file.

@@ -29,7 +29,7 @@ from scrapy.utils.request import request_from_dict
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.scheduler.jobdir import STATE, folder_of, other_queue, read_state, write_state
+from scrapy_rep.scheduler.jobdir_state import STATE, folder_of, other_queue, read_state, write_state
 from scrapy_rep.scheduler.request_heaps import Lane, Rank
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, get_part, remove_part

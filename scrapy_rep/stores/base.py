@@ -2,7 +2,7 @@
 
 The key of a record is its origin as text. A lease is a right that only one worker has, for a
 limited time: to fetch a robots.txt, or to send the next request to a host. A store blocks, and
-raises StoreError; it knows nothing of event loops. ``Keeper`` calls it for a crawl.
+raises StoreError; it knows nothing of event loops. ``WriteBehind`` calls it for a crawl.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -13,8 +13,8 @@ from scrapy.utils.project import data_path
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, integer, number
 
 _IN_MEMORY: Final = ":memory:"
@@ -67,17 +67,17 @@ class StoreConfig(NamedTuple):
     memory_max_bytes: int
 
 
-def make_keeper(config: StoreConfig) -> Keeper:
+def make_write_behind(config: StoreConfig) -> WriteBehind:
     """Return the store of REP_STORE for a crawl. It is opened when it is first used.
 
     Raises SettingsError if redis-py is required and isn't installed, or can't read the URI.
     """
     timeout = _options_in(config.uri)[0]["timeout"]
-    return Keeper(make_store(config), name=display_name(config.uri), timeout=timeout)
+    return WriteBehind(make_store(config), name=display_name(config.uri), timeout=timeout)
 
 
 def make_store(config: StoreConfig) -> Store:
-    """Return the store of REP_STORE for a command. Raises SettingsError as ``make_keeper``."""
+    """Return the store of REP_STORE for a command. Raises SettingsError, as above."""
     options, others = _options_in(config.uri)
     path = path_of(config.uri)
     if path is not None:

@@ -19,7 +19,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_rep.utils.concurrency import sleep
-from scrapy_rep.utils.open_files import lacks_files
+from scrapy_rep.utils.local_errors import lacks_files
 
 _PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds between the calls of a download for which there is no file left."""

@@ -8,8 +8,8 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_network import LONG, Network, record_of
@@ -90,4 +90,4 @@ class Parts:
 
 def lease_store(time):
     store = MemoryStore(max_bytes=2**24, clock=lambda: time.now)
-    return Keeper(store, clock=time.clock)
+    return WriteBehind(store, clock=time.clock)

@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.stores.base import PAUSE
-from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
 from tests.stores.test_contract import LONG, is_about, memory, sqlite
 from tests.waiting import PATIENCE
@@ -19,7 +19,7 @@ SHORT = 0.2
 
 @pytest.fixture(params=["memory", "sqlite"])
 def workers(request, tmp_path):
-    store = Keeper(memory()) if request.param == "memory" else of_file(tmp_path)
+    store = WriteBehind(memory()) if request.param == "memory" else of_file(tmp_path)
     return store, [HostLeases(store, Clock()) for _ in range(2)]
 
 
@@ -49,4 +49,4 @@ async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
 
 
 def of_file(directory):
-    return Keeper(sqlite(directory / "robots.sqlite"), timeout=PATIENCE)
+    return WriteBehind(sqlite(directory / "robots.sqlite"), timeout=PATIENCE)

@@ -24,7 +24,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_rep import RobotsTxtFetchMiddleware, RobotsTxtMiddleware
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.downloadermiddlewares.wire import Wire
-from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
+from scrapy_rep.protocol.access_policy import Access, AllowedPages
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt

@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
-from scrapy_rep.protocol.fetch_policy import Access, AllowedPages
+from scrapy_rep.protocol.access_policy import Access, AllowedPages
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason

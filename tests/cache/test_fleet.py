@@ -125,7 +125,7 @@ def test_sites_that_another_worker_is_at_hold_up_no_other_site(web, store):
 async def test_a_slow_fetch_of_a_worker_that_is_alone_is_known_to_one_that_comes(
     web, store, monkeypatch
 ):
-    monkeypatch.setattr("scrapy_rep.stores.keeper._SETTLED", 0)
+    monkeypatch.setattr("scrapy_rep.stores.write_behind._SETTLED", 0)
     first, slow = web.site(RULES), web.site(held(RULES))
     lease, others = Lease(store, slow), []
 

@@ -56,7 +56,7 @@ async def async_boom(*args, **kwargs):
         (Fetcher, "_follow_redirects", async_boom),
         ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),
-        ("scrapy_rep.protocol.fetch_policy.Policy", "access", boom),
+        ("scrapy_rep.protocol.access_policy.Policy", "access", boom),
         ("scrapy_rep.decision.request_tokens.ProductTokens", "of_request", boom),
     ],
 )

@@ -10,7 +10,7 @@ from scrapy_rep.fetch.errors import DecodingError
 from scrapy_rep.fetch.is_from_origin import route_failure_in_answer
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.transfer import Transfer, answer_of
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import outcome_of
 from scrapy_rep.protocol.record import Record

@@ -126,7 +126,7 @@ def answers(data):
 
 @target
 def records(data):
-    from scrapy_rep.protocol.fetch_policy import Policy
+    from scrapy_rep.protocol.access_policy import Policy
     from scrapy_rep.protocol.record import VERSION, Record, RecordError
 
     version = bytes([VERSION])

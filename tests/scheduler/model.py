@@ -23,8 +23,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission import hosts
-from scrapy_rep.admission.lookup import UNKNOWN
 from scrapy_rep.admission.ticket import Source, Ticket, copy_for_scheduler, take_ticket
+from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import priority_queue
@@ -422,7 +422,7 @@ class Model:
             self.probes[host] = request
 
     def whoever_waits_is_going_to_be_woken(self):
-        lookups = self.admission.lookups
+        lookups = self.admission.unknown
         has_room = self.parts.cache.lookups.has_room
         waiting = dict(self.queue._requests.waiting())
         due = []
@@ -467,7 +467,7 @@ class Model:
         """Let all be known and every error be over: then all that waits comes, and is sent."""
         self.needs.times = 0
         for _ in range(3):
-            self.admission.lookups.begin()
+            self.admission.unknown.begin_lookups()
             settle()
             while self.under_way:
                 self.parts.comes(next(iter(self.under_way)))

@@ -32,7 +32,7 @@ def run(task):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, help="run this one, and show what the keepers log")
+    parser.add_argument("--seed", type=int, help="run this one, and show what the stores log")
     parser.add_argument("--break", dest="breakage", choices=BREAKAGES)
     for size in SIZES:
         parser.add_argument(f"--{size}", type=int)

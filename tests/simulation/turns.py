@@ -2,7 +2,7 @@
 
 A seed decides all of it: how many workers want how much of which host, when a host refuses, who
 dies, who can't reach the store, whose event loop is busy, and where the clocks go. Each worker has
-the admission, the wire and the keeper of a crawl; they share one store in memory.
+the admission, the wire and the write-behind of a crawl; they share one store in memory.
 
 What must hold: requests to a host with a delay are that far apart, each worker's own always; in a
 pause, no worker that knows of it sends anything; after it, one request is sent until that has a
@@ -28,13 +28,13 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.overrides import Overrides
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, REFUSED, Claim, StoreError, host_of_key
-from scrapy_rep.stores.keeper import Keeper
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
 from tests.made_up_network import make_cache
 from tests.simulation.loop import DeadlockError, SimulatedLoop, ViolationError
@@ -61,7 +61,7 @@ SETTINGS = {"REP_BACK_OFF_MAX": LONGEST_PAUSE}
 class Shared:
     """The store of all workers, as one of them reaches it: late, failing, hanging, or not at all.
 
-    It takes the place of both threads of the keeper, and what these would call.
+    It takes the place of both threads of the write-behind, and what these would call.
     """
 
     is_shared = True
@@ -105,7 +105,7 @@ class Shared:
         await asyncio.sleep(random.uniform(0, ROUND_TRIP / 2))
         if random.random() < world.lost:
             world.faults["store answer lost"] += 1
-            world.trouble(60)  # as long the keeper calls no more
+            world.trouble(60)  # as long the worker calls no more
             raise StoreError("made up")
         await worker.is_alive()
         for change, answer in answers:
@@ -115,7 +115,7 @@ class Shared:
                 self.tell_lease(change, answer, done_at)
         seconds = worker.seconds_busy()  # the answer waits for the event loop
         if seconds > BUSY:
-            world.trouble(seconds)  # the answer is old, or the keeper goes on without it
+            world.trouble(seconds)  # the answer is old, or the worker goes on without it
         await asyncio.sleep(seconds)
         return result
 
@@ -166,7 +166,7 @@ class Worker:
         )
         crawler.signals = SignalManager(crawler)
         shared = Shared(self, world.store)
-        store = Keeper(shared, name="it", timeout=STORE_TIMEOUT, clock=clock)
+        store = WriteBehind(shared, name="it", timeout=STORE_TIMEOUT, clock=clock)
         store._reader = store._writer = shared
         policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
         # What it knows doesn't expire.

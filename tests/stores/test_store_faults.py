@@ -14,9 +14,9 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.stores import keeper
-from scrapy_rep.stores.keeper import Keeper
+from scrapy_rep.stores import write_behind
 from scrapy_rep.stores.uri import display_name
+from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import answer, held, robots
@@ -37,7 +37,7 @@ HANGING = 10
 
 @pytest.fixture
 def passes(monkeypatch):
-    """A clock of the keeper of the store that stands still; call it to let seconds pass."""
+    """A clock of the store that stands still; call it to let seconds pass."""
     now = 1_000.0
 
     def let_pass(seconds):
@@ -45,11 +45,11 @@ def passes(monkeypatch):
         now += seconds
 
     clock = Clock(monotonic=lambda: now)
-    monkeypatch.setattr("scrapy_rep.stores.uri.Keeper", partial(Keeper, clock=clock))
+    monkeypatch.setattr("scrapy_rep.stores.uri.WriteBehind", partial(WriteBehind, clock=clock))
     # A store that hangs ends its calls itself, after its timeout: on a machine that is busy the
-    # keeper would be first, and the call that it gave up could still come through.
-    monkeypatch.setattr(keeper, "_GRACE", PATIENCE)
-    monkeypatch.setattr(keeper, "_CLOSING", PATIENCE)
+    # write-behind would be first, and the call that it gave up could still come through.
+    monkeypatch.setattr(write_behind, "_GRACE", PATIENCE)
+    monkeypatch.setattr(write_behind, "_CLOSING", PATIENCE)
     return let_pass
 
 
@@ -315,7 +315,7 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
 async def test_a_file_that_is_locked_can_not_be_used_although_it_is_read(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     path = tmp_path / "robots.sqlite"
-    kept = Keeper(sqlite(path, timeout=0.3), name=path, timeout=PATIENCE)
+    kept = WriteBehind(sqlite(path, timeout=0.3), name=path, timeout=PATIENCE)
     await deferred_from_coro(kept.claim("a", "me", 60))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")

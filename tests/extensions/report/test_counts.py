@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy_rep.extensions import report_counts, report_page
 from scrapy_rep.extensions.report_counts import Counts
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.record import Record

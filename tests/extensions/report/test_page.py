@@ -7,7 +7,7 @@ from scrapy import Request
 
 from scrapy_rep.extensions.report_counts import Counts
 from scrapy_rep.extensions.report_page import render
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.browser import Page, find_browser
 from tests.extensions.report.reports import report_of

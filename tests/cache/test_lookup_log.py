@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from scrapy_rep.cache.log import LookupLog
-from scrapy_rep.protocol.fetch_policy import Policy
+from scrapy_rep.cache.lookup_log import LookupLog
+from scrapy_rep.protocol.access_policy import Policy
 from tests.stores.records import available, unreachable
 
 BEGAN = 7.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.fetch_policy import AllowedPages, Policy
+from scrapy_rep.protocol.access_policy import AllowedPages, Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason

@@ -91,7 +91,7 @@ class _Breaker:
         self.pause = self.until = 0.0
 
 
-class Keeper:
+class WriteBehind:
     """Calls a store. Its errors are logged, and not raised.
 
     ``timeout`` is the store's own time limit for a call in seconds, ``name`` that in messages.

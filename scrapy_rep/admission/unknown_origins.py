@@ -29,7 +29,7 @@ from scrapy_rep.utils.log import LimitedLogger
 UNKNOWN: Final = HoldReason("robots.txt is being looked up")
 
 
-class Lookups:
+class UnknownOrigins:
     """Holds requests of origins whose robots.txt is not known, and looks it up."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Lookups:
         del self.results[origin]
         return None
 
-    def begin(self) -> None:
+    def begin_lookups(self) -> None:
         """Begin as many lookups as there is room for; none while the engine is paused."""
         engine = self._crawler.engine
         if self._is_beginning or engine is None or engine.paused:
@@ -110,7 +110,7 @@ class Lookups:
         elif self._cache.known_entry(origin) is None:
             self.results[origin] = entry
         self._ended(origin)
-        self.begin()
+        self.begin_lookups()
 
     def _log_and_keep_error(self, origin: Origin, error: Exception) -> None:
         # The request leaves; the middleware gets the same error, and drops the request.

@@ -1,4 +1,4 @@
-"""The outermost downloader middlewares: that closest to the downloader, and that to the engine.
+"""The downloader middlewares closest to the downloader (fetch) and to the engine (response).
 
 The former protects requests for robots.txt. It removes what other middlewares have added to them,
 and raises the response as an exception, ``Received``. No other middleware handles the exception, so
@@ -23,7 +23,7 @@ from scrapy_rep import signals, stats
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant, ticket_of
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.site_refusals import POSSIBLE_REFUSALS, Refusals
+from scrapy_rep.downloadermiddlewares.refusal_counts import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.errors import InterferenceError
@@ -50,7 +50,7 @@ _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 
 
-class OutermostMiddleware:
+class ResponseCheckMiddleware:
     """Base class of the downloader middlewares closest to the downloader and to the engine."""
 
     _why: ClassVar[str]
@@ -99,7 +99,7 @@ class OutermostMiddleware:
         return response
 
 
-class RobotsTxtFetchMiddleware(OutermostMiddleware):
+class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
     """The downloader middleware closest to the downloader: its order must be the highest.
 
     A response is checked if its URL is not that of the request, because its download handler has
@@ -195,7 +195,7 @@ class RobotsTxtFetchMiddleware(OutermostMiddleware):
         return checked
 
 
-class RobotsTxtResponseMiddleware(OutermostMiddleware):
+class RobotsTxtResponseMiddleware(ResponseCheckMiddleware):
     """The downloader middleware closest to the engine: its order must be the lowest.
 
     A response is checked again if another middleware has changed its URL. A middleware for a web

@@ -5,7 +5,7 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.protocol.fetch_policy import AllowedPages, Policy
+from scrapy_rep.protocol.access_policy import AllowedPages, Policy
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
