@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_OLDEST: Final = (2, 14)
 # These modules are imported when a name is first used (PEP 562), so that scrapy_rep.protocol can be
 # used without Scrapy.
 _NAMES: Final = {
@@ -85,22 +84,10 @@ _HOMES: Final = {name: home for home, names in _NAMES.items() for name in names.
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings
 
 
-def check_scrapy() -> None:
-    """Raise ImportError if Scrapy, maybe installed later, is older than in pyproject.toml."""
-    import scrapy
-
-    if scrapy.version_info < _OLDEST:
-        raise ImportError(
-            f"scrapy-rep requires Scrapy {'.'.join(map(str, _OLDEST))} or newer, "
-            f"and this is Scrapy {scrapy.__version__}"
-        )
-
-
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("scrapy-rep")
     if name in _HOMES:
-        check_scrapy()
         return getattr(import_module(f"scrapy_rep.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

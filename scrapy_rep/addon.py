@@ -70,8 +70,7 @@ class Addon:
         settings.set(name, components, settings.getpriority(name) or 0)
         # The built-in, in the _BASE dict, is the first of the middlewares with the same order. So
         # that this is also true of its replacement, the order is made slightly smaller.
-        if isinstance(order, int | float):  # Scrapy raises an error for any other type
-            order = nextafter(order, -inf)
+        order = nextafter(order, -inf)
         _enable(settings, name, RobotsTxtMiddleware, order)
         _enable(settings, name, RobotsTxtFetchMiddleware, _FETCH_ORDER)
         _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,9 @@ from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens, tokens_of_setting
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+from scrapy_rep.utils.setting_readers import NotTakenError, Reader
 
+TAKES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": ["path"], "agent": ["agent"]}
 """The additional keys that a policy requires."""
@@ -96,29 +98,18 @@ class Overrides:
         return bool(self._by_host)
 
     def of_host(self, host: str) -> Override | None:
-        """Return the entry that applies to ``host``, or None.
-
-        One with ``disallow`` applies with and without a dot at the end of the name. Other policies
-        may allow more than robots.txt, so they apply to the exact name.
-        """
-        entry = next(self._entries_of(host), None)
-        if entry is None and host.endswith("."):
-            others = self._entries_of(host.rstrip("."))
-            entry = next((other for other in others if other.policy == "disallow"), None)
-        return entry
-
-    def _entries_of(self, host: str) -> Iterator[Override]:
-        """Yield the entries for ``host``, the most specific first; remove expired ones."""
+        """Return the most specific entry that applies to ``host``, or None; remove expired ones."""
+        host = host.rstrip(".")  # the same host with a dot at the end of its name
         labels = host.split(".")
         for name in (host, *("." + ".".join(labels[at:]) for at in range(len(labels)))):
             entry = self._by_host.get(name)
             if entry is None:
                 continue
             if entry.until is None or self._clock() < entry.until:
-                yield entry
-                continue
+                return entry
             del self._by_host[name]
             self.expired.append(entry)
+        return None
 
     def verdict(self, entry: Override, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict of ``entry`` on ``target``; None if robots.txt decides (``agent``)."""
@@ -130,19 +121,14 @@ class Overrides:
         return {"ignore": _ALLOWED, "disallow": DISALLOWED}.get(entry.policy)
 
 
-def overrides_of(value: Any) -> tuple[Override, ...]:
-    """Return the entries in ``value``, the value of REP_OVERRIDES: a list of dicts, or JSON of it.
-
-    A tuple of entries is returned unchanged. Raises TypeError for other values; its message is a
-    hint, or empty. Raises ValueError if an entry is not valid, with the entry and the error.
-    """
+@partial(Reader, TAKES)
+def overrides_reader(value: Any) -> tuple[Override, ...]:
+    """Return the entries. Raise SettingsError with an entry that is not valid, and why."""
     if isinstance(value, str):
         try:
             value = json.loads(value.strip() or "[]")
         except ValueError as error:
-            raise TypeError(str(error)) from None
-    if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):
-        return value
+            raise NotTakenError(f"{TAKES}; {error}") from None
     if not isinstance(value, list | tuple):
         raise TypeError
     entries: dict[str, Override] = {}
@@ -150,7 +136,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
         try:
             entry = _parse_entry(each, entries)
         except ValueError as error:
-            raise ValueError(f"entry {number}, {each!r}: {error}") from None
+            raise SettingsError(f"REP_OVERRIDES: entry {number}, {each!r}: {error}") from None
         entries[entry.host] = entry
     return tuple(entries.values())
 
@@ -177,8 +163,6 @@ def _parse_entry(entry: Any, others: Collection[str]) -> Override:
         raise ValueError("'path' must name the file with the rules")
     tokens = _parse_tokens(entry.get("agent")) if policy == "agent" else ()
     host = _parse_host(entry.get("host"))
-    if policy == "disallow":
-        host = host.rstrip(".")
     if host in others:
         raise ValueError("there is one for this host already")
     until = _parse_until(entry.get("until"))
@@ -186,7 +170,7 @@ def _parse_entry(entry: Any, others: Collection[str]) -> Override:
 
 
 def _parse_host(value: Any) -> str:
-    """Return the host in the form of ``Origin.host``, with the dot before it that ``value`` has."""
+    """Return the host as ``Origin.host``, with the dot before it that ``value`` has, none after."""
     if isinstance(value, str) and "*" in value:
         raise ValueError("'host' takes no '*': '.example.com' is that host and all its subdomains")
     if isinstance(value, str):
@@ -196,7 +180,7 @@ def _parse_host(value: Any) -> str:
         with suppress(ValueError):
             origin = origin_of(f"http://{brackets.format(name)}/")
             if name and not set(name) & set("/@") and origin.port == DEFAULT_PORTS["http"]:
-                return f"{dot}{origin.host}"
+                return f"{dot}{origin.host.rstrip('.')}"
     raise ValueError("'host' must be a host name, or '.' and a domain, without scheme and port")
 
 

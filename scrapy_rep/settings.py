@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.overrides import Override, overrides_of
+from scrapy_rep.overrides import Override, overrides_reader
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
@@ -73,20 +73,6 @@ def _meta_tags(value: Any) -> str | bool:
     if boolean.read(value):
         raise ValueError
     return False
-
-
-_ENTRIES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
-
-
-@partial(Reader, _ENTRIES)
-def _overrides(value: Any) -> tuple[Override, ...]:
-    """Raise SettingsError for an entry that is not valid, NotTakenError for another type."""
-    try:
-        return overrides_of(value)
-    except TypeError as error:
-        raise NotTakenError("; ".join([_ENTRIES, *error.args])) from None
-    except ValueError as error:
-        raise SettingsError(f"REP_OVERRIDES: {error}") from None
 
 
 def _setting(
@@ -158,7 +144,7 @@ class Options:
     concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, _fetches)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
-    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides)
+    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), overrides_reader)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
     report: str | None = _setting("REP_REPORT", None, _path(".html", ".json"))
     evidence: str | None = _setting("REP_EVIDENCE", None, _path(".jsonl", ".jsonl.gz"))

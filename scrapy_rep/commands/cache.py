@@ -4,7 +4,7 @@ import argparse
 import base64
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from time import time
@@ -83,11 +83,12 @@ class _Actions:
         return display_name(self._options.store)
 
     def list_all(self) -> int:
-        count = 0
-        for key, record in self._records():
-            count += 1
-            values = {"outcome": None} if record is None else self._dict(record)
-            self._print(_record_line(key, record, self._options), {"origin": key, **values})
+        count, keys = 0, self._store.keys()
+        while some := list(islice(keys, _AT_A_TIME)):
+            count += len(some)
+            for key, record in zip(some, self._read(some), strict=True):
+                values = {"outcome": None} if record is None else self._dict(record)
+                self._print(_record_line(key, record, self._options), {"origin": key, **values})
         if not self._as_json:
             print(f"{self.store_name} holds {counted(count, 'origin')}")
         return EXIT_OK
@@ -113,11 +114,6 @@ class _Actions:
             return self._print_missing(f"record of {origin}")
         self._print(f"dropped: {origin}", {"origin": str(origin), "dropped": True})
         return EXIT_OK
-
-    def _records(self) -> Iterator[tuple[str, Record | None]]:
-        keys = self._store.keys()
-        while some := list(islice(keys, _AT_A_TIME)):
-            yield from zip(some, self._read(some), strict=True)
 
     def _read(self, keys: list[str]) -> list[Record | None]:
         found = self._store.read(keys).records

@@ -15,13 +15,14 @@ from scrapy_rep.commands.arguments import (
     urls_of,
     usage_error,
 )
-from scrapy_rep.commands.crawl import CoroutineRunner, gather, robots_of
+from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
 from scrapy_rep.commands.output import describe_age, describe_tokens, exit_status_of, word_of
 from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.concurrency import as_completed
 from scrapy_rep.utils.text import printable, without_credentials
 
 
@@ -80,7 +81,7 @@ async def _check_urls(
         fetched_at = None if record is None else record.last.evidence.at
         return _Result(verdict, decision.tokens, fetched_at, decision.judgement)
 
-    return await gather(map(check, urls))
+    return [status async for status in as_completed(map(check, urls))]
 
 
 def _result_line(url: str, result: _Result, started: float, *, as_json: bool) -> str:

@@ -1,6 +1,6 @@
 """The crawl of a command. Its spider runs a coroutine, which looks up robots.txt files."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import time
 from typing import Any, Final, TypeVar
@@ -9,7 +9,6 @@ from scrapy import Spider
 from scrapy.crawler import Crawler, CrawlerProcessBase
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
@@ -115,9 +114,3 @@ def robots_of(crawler: Crawler) -> Robots:
             f"{error}: is it None in DOWNLOADER_MIDDLEWARES, or scrapy_rep.Addon None in ADDONS?",
             print_help=False,
         ) from None
-
-
-async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of coroutines run at the same time; raise the first error, in order."""
-    under_way = [deferred_from_coro(each) for each in coroutines]
-    return [await maybe_deferred_to_future(each) for each in under_way]

@@ -116,11 +116,8 @@ def record_summary(record: Record, options: Options, now: float) -> str:
     evidence, since = record.last.evidence, record.unreachable_since
     parts = [printable(evidence.summary)]
     if record.copy is not None:
-        size = counted(len(record.copy.body), "byte")
-        parts.append(size if since is None else f"a copy of {size}")
+        parts.append(counted(len(record.copy.body), "byte"))
     parts.append(f"{'fetched' if since is None else 'tried'} {describe_age(now - evidence.at)}")
-    if since is not None and record.tries > 1:
-        parts.append(f"unreachable for {describe_duration(now - since)}, tries: {record.tries}")
     left = options.policy.access(record, now).end - now
     if options.policy.is_due(record, now):
         parts.append("fetched again by the next crawl")

@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.delays import Delays
 from scrapy_rep.commands.arguments import Subcommand, invalid_url_text, urls_of
-from scrapy_rep.commands.crawl import CoroutineRunner, gather, robots_of
+from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
 from scrapy_rep.commands.output import (
     EXIT_NO,
     EXIT_OK,
@@ -31,7 +31,7 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.concurrency import as_completed, sleep
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.text import counted, describe_duration, printable
 
@@ -89,7 +89,9 @@ class _Plan:
         self._crawler, self._delays = crawler, Delays(crawler, options)
         self._tokens = ProductTokens.of(crawler).default()
         urls = iter(self._all)
-        await gather(self._count_each(robots, urls) for _ in self._all[:_MAX_WAITING])
+        workers = (self._count_each(robots, urls) for _ in self._all[:_MAX_WAITING])
+        async for _ in as_completed(workers):
+            pass
 
     async def _count_each(self, robots: Robots, urls: Iterator[str]) -> None:
         """Count the next URL, and so on; as many coroutines do so as lookups may wait."""

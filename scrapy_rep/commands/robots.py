@@ -153,7 +153,5 @@ def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
         names = _names_with(flag)
         is_given = getattr(opts, flag.strip("-").replace("-", "_")) not in (None, False, [])
         if is_given and name not in names:
-            *others, last = names
-            of = f"{', '.join(others)} and {last}" if others else last
-            raise usage_error(f"{flag} is an option of {of} only")
+            raise usage_error(f"{flag} is an option of {', '.join(names)} only")
     return _SUBCOMMANDS[name]

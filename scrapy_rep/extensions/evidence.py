@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import zlib
+from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
+from os import SEEK_END
 from pathlib import Path
 from time import monotonic, time
 from typing import IO, Any, Final
@@ -17,12 +18,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.extensions.output_files import (
-    encode_json,
-    iso_time,
-    make_file,
-    path_of_setting,
-)
+from scrapy_rep.extensions.output_files import encode_json, iso_time, make_file, path_of_setting
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
@@ -32,9 +28,6 @@ _OF_VERDICT: Final = ("allowed", "reason", "rule", "line", "robotstxt_url", "cau
 _MAX_BYTES: Final = 32 * 1024
 _MAX_SECONDS: Final = 1.0
 """Lines are written together: so many bytes, or those of so many seconds."""
-_BLOCK: Final = 1024**2
-_GZIP_BLOCK: Final = 64 * 1024
-_GZIP: Final = zlib.MAX_WBITS + 16
 
 
 class RobotsEvidence:
@@ -101,7 +94,6 @@ class RobotsEvidence:
 
 
 def _robotstxt_of(decision: Decision | None) -> dict[str, Any]:
-    """Return when the text that decided was fetched, its hash, and what else decided."""
     values: dict[str, Any] = dict.fromkeys(("sha256", "fetched", "override", "usage"))
     if decision is None:
         return values
@@ -120,9 +112,8 @@ def _robotstxt_of(decision: Decision | None) -> dict[str, Any]:
 class _LineFile:
     """A file to which lines are appended: as they are, or for ``.gz`` in gzip members.
 
-    Each member is complete, so that the file can be read after the crawl was killed. What an
-    interrupted write has left at the end of the file is removed first. An error is logged, and
-    nothing is written after it.
+    Each member is complete, so that the file can be read after the crawl was killed. After an
+    error, what was written in part is removed, and nothing more is written.
     """
 
     def __init__(self, path: Path, crawler: Crawler) -> None:
@@ -134,15 +125,11 @@ class _LineFile:
         self._size = 0
         self._written_at = monotonic()
         self.lost = False
-        """Whether writing has failed. No more is tried then: the file may end within a line."""
         self._file: IO[bytes] | None = None
         try:
             # Not buffered, so that written lines are not lost if this process is killed.
-            self._file = path.open("ab+", buffering=0)
-            end = _end_of_members(self._file) if self._is_gzip else _end_of_lines(self._file)
-            if end < self._file.seek(0, 2):
-                self._file.truncate(end)
-        except (OSError, zlib.error) as error:
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
             self._lose(error)
 
     def write(self, line: bytes) -> None:
@@ -161,43 +148,19 @@ class _LineFile:
         self._written_at = monotonic()
         data = b"".join(lines)
         rest = memoryview(gzip.compress(data) if self._is_gzip and data else data)
-        try:
-            while rest and self._file is not None and not self.lost:
-                rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            self._lose(error)
+        if self._file is not None and rest and not self.lost:
+            end = self._file.seek(0, SEEK_END)
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            except OSError as error:
+                self._lose(error)
+                with suppress(OSError):
+                    self._file.truncate(end)
         if self.lost:
             stats.count(self._crawler, stats.EVIDENCE_LOST, len(lines))
 
-    def _lose(self, error: Exception) -> None:
+    def _lose(self, error: OSError) -> None:
         self.lost = True
-        self._logger.error(
-            "Evidence can't be written, the crawl continues without: %s: %s",
-            self.path,
-            getattr(error, "strerror", None) or error,
-        )
-
-
-def _end_of_lines(file: IO[bytes]) -> int:
-    """Return the offset after the last line feed in the last MiB; that of the end without one."""
-    end = file.seek(0, 2)
-    start = file.seek(max(0, end - _BLOCK))
-    found = file.read(_BLOCK).rfind(b"\n")
-    return end if found < 0 else start + found + 1
-
-
-def _end_of_members(file: IO[bytes]) -> int:
-    """Return the offset after the last complete member of a gzip file (RFC 1952 §2.2)."""
-    file.seek(0)
-    position = end = 0
-    member = zlib.decompressobj(_GZIP)
-    while data := file.read(_GZIP_BLOCK):
-        position += len(data)
-        while data:
-            member.decompress(data)
-            if not member.eof:
-                break
-            data = member.unused_data
-            end = position - len(data)
-            member = zlib.decompressobj(_GZIP)
-    return end
+        line = "Evidence can't be written, the crawl continues without: %s: %s"
+        self._logger.error(line, self.path, error.strerror)

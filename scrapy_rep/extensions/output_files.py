@@ -24,17 +24,16 @@ def iso_time(seconds: float) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1_000:03}Z"
 
 
-class _Values(dict[str, Any]):
-    """The values of placeholders: the time, and attributes of the spider, else AttributeError."""
+class _Values:
+    """The values of placeholders: the time, as in Scrapy's feed URIs, or an attribute."""
 
     def __init__(self, spider: Spider) -> None:
-        # The time has the format that it has in Scrapy's feed URIs.
-        now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
-        super().__init__(time=f"{now.isoformat()}+00:00".replace(":", "-"))
         self._spider = spider
 
-    def __missing__(self, key: str) -> Any:
-        return getattr(self._spider, key)
+    def __getitem__(self, name: str) -> Any:
+        if name == "time":
+            return f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S+00-00}"
+        return getattr(self._spider, name)
 
 
 def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:

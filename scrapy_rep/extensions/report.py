@@ -78,7 +78,6 @@ class RobotsReport:
         self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
-        """Write the report in a thread. Errors are logged."""
         # Signals that arrive while the report is written are not counted.
         for receiver, signal in self._counts.receivers():
             self._crawler.signals.disconnect(receiver, signal)
@@ -93,7 +92,6 @@ class RobotsReport:
             self._logger.info("robots.txt report: %s", self._path)
 
     def _write_report(self, crawl: dict[str, Any]) -> None:
-        """Write the report, with ``crawl`` in it. Runs in a thread; errors are raised."""
         versions = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
         versions["Python"] = python_version()
         settings = self._options.non_default()

@@ -33,12 +33,10 @@ MAX_DROPS: Final = 10_000
 common row for each reason."""
 MAX_URL: Final = 500
 SAMPLE: Final = 10
-"""Maximum number of URLs in the sample of a row; 1 after MAX_URLS URLs in all rows."""
-MAX_URLS: Final = 20_000
-"""Number of URLs in all samples after which a new row gets only one URL."""
+"""Maximum number of URLs in a row."""
 MAX_TEXT: Final = 64 * 1024
 """Maximum size of a text in bytes. Longer texts are cut."""
-MAX_TEXTS: Final = 4 * 1024**2
+MAX_TEXTS: Final = 2 * 1024**2
 """Maximum total size of all texts in bytes. Above it, the least recently used are removed."""
 _MAX_COUNT: Final = 10_000
 _BEYOND: Final = "(further origins)"
@@ -83,19 +81,6 @@ class OriginRow:
     refusal: str | None = None
 
 
-@dataclass(slots=True)
-class RequestsRow:
-    """A number of requests, and some of their URLs; ``Counts`` fills it."""
-
-    common: dict[str, Any] = field(default_factory=dict)
-    """What the requests have in common, such as the rule that dropped them."""
-    requests: int = 0
-    urls: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**self.common, "requests": self.requests, "urls": self.urls}
-
-
 @dataclass
 class UsageCounts:
     """Numbers of pages by their usage preferences, and by the results for declared purposes."""
@@ -129,18 +114,16 @@ class Counts:
         self.origins: dict[str, OriginRow] = {}
         self.reasons: dict[str, Counter[str]] = {name: Counter() for name in _ENDS}
         """The numbers of requests by the reason of the verdict, for each of _ENDS."""
-        self.drops: dict[tuple[Any, ...], RequestsRow] = {}
+        self.drops: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.usage = UsageCounts()
         self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
             max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
         )
         """Texts of robots.txt files, with the number of bytes that were cut, by SHA-256 in hex."""
-        self._overrides: dict[str, RequestsRow] = {}
-        self.exempt = RequestsRow()
-        self._sampled = 0
+        self._overrides: dict[str, dict[str, Any]] = {}
+        self.exempt = _requests_row()
 
     def receivers(self) -> list[tuple[Callable[..., None], object]]:
-        """Return the methods that count, each with its signal."""
         return [
             (self.count_verdict, signals.robotstxt_verdict),
             (self.count_forbidden, signals.robotstxt_forbidden),
@@ -163,8 +146,8 @@ class Counts:
     def count_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         """Count the override, and an allowed request; ``count_forbidden`` counts the others."""
         if (override := decision.override) is not None:
-            row = self._overrides.setdefault(override.host, RequestsRow(override.as_dict()))
-            self._count_request(row, request.url)
+            new = _requests_row(**override.as_dict())
+            _count_request(self._overrides.setdefault(override.host, new), request.url)
         if verdict.allowed and decision.origin is not None:
             self.row(str(decision.origin)).allowed += 1
             self.reasons["allowed"][verdict.reason.value] += 1
@@ -182,12 +165,12 @@ class Counts:
         if key not in self.drops and len(self.drops) >= MAX_DROPS:
             key = _BEYOND, reason, None, None, dropped
         common = {**dict(zip(_OF_DROP, key, strict=True)), "sha256": None, "cause": None}
-        drop = self.drops.setdefault(key, RequestsRow(common))
+        drop = self.drops.setdefault(key, _requests_row(**common))
         if line is not None:
             self._texts.get(row.sha256 or "")  # is not the least recently used any more
-            drop.common["sha256"] = row.sha256
-        drop.common["cause"] = cause
-        self._count_request(drop, request.url)
+            drop["sha256"] = row.sha256
+        drop["cause"] = cause
+        _count_request(drop, request.url)
 
     def count_fetched(self, record: Record, stored: bool) -> None:
         """Set the state of robots.txt in the row of its origin, keep its text, count a fetch."""
@@ -218,7 +201,6 @@ class Counts:
         return name
 
     def add_hosts(self, hosts: Hosts) -> None:
-        """Add the delays and the pauses that the crawl has kept."""
         for origin, (delay, taken) in hosts.delays.reported.items():
             self.row(str(origin)).crawl_delay = {
                 "asked": delay.seconds,
@@ -236,17 +218,7 @@ class Counts:
 
     def count_exempt(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
-            self._count_request(self.exempt, request.url)
-
-    def _count_request(self, row: RequestsRow, url: str) -> None:
-        """Count a request in ``row``, and add its URL to the sample there unless that is full."""
-        row.requests += 1
-        if len(row.urls) >= (SAMPLE if self._sampled < MAX_URLS else 1):
-            return
-        url = short(without_credentials(url), MAX_URL)
-        if url not in row.urls:
-            row.urls.append(url)
-            self._sampled += 1
+            _count_request(self.exempt, request.url)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all counts: unreachable origins first, then by drops; rules by drops."""
@@ -254,19 +226,30 @@ class Counts:
         def place(row: OriginRow) -> tuple[bool, int, str]:
             return row.outcome != "unreachable", -row.dropped - row.would_drop, row.origin
 
-        drops = sorted(self.drops.values(), key=lambda row: -row.requests)
         return {
             "reasons": {name: dict(counts) for name, counts in self.reasons.items()},
             "origins": [asdict(row) for row in sorted(self.origins.values(), key=place)],
-            "drops": [row.as_dict() for row in drops],
-            "overrides": [row.as_dict() for row in self._overrides.values()],
-            "exempt": self.exempt.as_dict(),
+            "drops": sorted(self.drops.values(), key=lambda row: -row["requests"]),
+            "overrides": list(self._overrides.values()),
+            "exempt": self.exempt,
             "usage": self.usage.as_dict(),
             "texts": {
                 name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
                 for name, (text, left_out) in self._texts.items()
             },
         }
+
+
+def _requests_row(**common: Any) -> dict[str, Any]:
+    """Return a row of requests with what they have in common, as the rule that dropped them."""
+    return {**common, "requests": 0, "urls": []}
+
+
+def _count_request(row: dict[str, Any], url: str) -> None:
+    row["requests"] += 1
+    url = short(without_credentials(url), MAX_URL)
+    if len(row["urls"]) < SAMPLE and url not in row["urls"]:
+        row["urls"].append(url)
 
 
 def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from scrapy_rep.utils.text import printable
 
@@ -16,8 +16,6 @@ MAX_ROWS: Final = 1_000
 """Maximum number of origins on the page. Further origins are counted together."""
 MAX_DROPS: Final = 200
 """Maximum number of rules and other causes of drops on the page."""
-MAX_TEXT_CHARACTERS: Final = 4 * 1024**2
-"""Maximum total size of the robots.txt texts on the page, in characters."""
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
 _LINES: Final = re.compile(r"\r\n|\r|\n")
@@ -27,7 +25,7 @@ _HERE: Final = files("scrapy_rep.extensions")
 def render(report: dict[str, Any]) -> str:
     """Return the HTML page for ``report``. All texts of sites are escaped. Lists are cut."""
     origins, drops = report["origins"], report["drops"]
-    rows, beyond = origins[:MAX_ROWS], origins[MAX_ROWS:]
+    rows = origins[:MAX_ROWS]
     outcomes = Counter(row["outcome"] for row in origins)
     script, style = (
         (_HERE / name).read_text("utf-8") for name in ("report_page.js", "report_page.css")
@@ -38,11 +36,7 @@ def render(report: dict[str, Any]) -> str:
     return _template().render(
         **report,
         rows=rows,
-        beyond=beyond,
-        beyond_outcomes=Counter(row["outcome"] for row in beyond),
-        beyond_dropped=sum(
-            row["would_drop" if report["crawl"]["dry_run"] else "dropped"] for row in beyond
-        ),
+        beyond=len(origins) - len(rows),
         outcomes=[(name, outcomes[name]) for name in _OUTCOMES if outcomes[name]],
         most=max(outcomes.values(), default=1),
         shown_drops=drops[:MAX_DROPS],
@@ -69,28 +63,21 @@ def _template() -> jinja2.Template:
 
 
 def _texts_of(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the robots.txt texts that ``rows`` refer to, with line numbers.
-
-    The first that would exceed MAX_TEXT_CHARACTERS, and those after it, are left out.
-    """
+    """Return the robots.txt texts that ``rows`` refer to, with line numbers."""
     shown: dict[str, dict[str, Any]] = {}
-    room = MAX_TEXT_CHARACTERS
     for row in rows:
         name = row["sha256"]
-        if name is None or name in shown or name not in texts:
+        if name not in texts or name in shown:
             continue
-        text = texts[name]["text"]
-        lines = escape(
-            "\n".join(
+        lines = _LINES.split(texts[name]["text"].rstrip("\r\n"))
+        shown[name] = {
+            "lines": "\n".join(
                 f"{number:>4}  {printable(line.replace(chr(9), '    '))}"
-                for number, line in enumerate(_LINES.split(text.rstrip("\r\n")), 1)
-            )
-        )
-        room -= len(lines)
-        if room < 0:
-            break
-        url = row.get("robotstxt_url") or f"{row.get('origin', '')}/robots.txt"
-        shown[name] = {"lines": lines, "url": url, "left_out": texts[name]["left_out"]}
+                for number, line in enumerate(lines, 1)
+            ),
+            "url": row.get("robotstxt_url") or f"{row.get('origin', '')}/robots.txt",
+            "left_out": texts[name]["left_out"],
+        }
     return shown
 
 

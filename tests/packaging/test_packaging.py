@@ -5,8 +5,6 @@ import sys
 from importlib.metadata import metadata, requires, version
 from pathlib import Path
 
-import pytest
-
 import scrapy_rep
 from tests.docs.blocks import ROOT
 from tests.waiting import PATIENCE
@@ -17,6 +15,7 @@ def test_the_distribution_is_typed_has_its_version_and_says_that_it_is_for_scrap
     assert scrapy_rep.__version__ == version("scrapy-rep")
     assert f"\nversion: {version('scrapy-rep')}\n" in (ROOT / "CITATION.cff").read_text()
     assert "Framework :: Scrapy" in metadata("scrapy-rep").get_all("Classifier")
+    assert "scrapy>=2.14" in requires("scrapy-rep")
 
 
 def test_importing_the_package_loads_no_scrapy_and_no_reactor():
@@ -25,32 +24,6 @@ def test_importing_the_package_loads_no_scrapy_and_no_reactor():
         "assert not {'scrapy', 'twisted', 'logging', 'asyncio'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)
-
-
-OLD = "import scrapy; scrapy.__version__, scrapy.version_info = '2.13.4', (2, 13, 4);"
-REQUIRES = "scrapy-rep requires Scrapy 2.14 or newer, and this is Scrapy 2.13.4\n"
-
-
-@pytest.mark.parametrize(
-    ("then", "ends"),
-    [
-        ("import scrapy.cmdline; scrapy.cmdline.execute(['scrapy', 'version'])", REQUIRES),
-        ("from scrapy_rep import Addon", f"\nImportError: {REQUIRES}"),
-        ("import scrapy_rep.protocol", ""),
-    ],
-)
-def test_a_scrapy_that_is_too_old_is_refused_in_one_line(then, ends):
-    done = subprocess.run(
-        [sys.executable, "-c", OLD + then],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == bool(ends)
-    assert done.stderr.endswith(ends)
-    assert ("Traceback" in done.stderr) == ends.startswith("\n")
-    assert "scrapy>=2.14" in requires("scrapy-rep")
 
 
 def test_importing_the_middleware_installs_no_reactor():
