@@ -38,7 +38,7 @@ from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Background, within
 from scrapy_rep.utils.download_settings import concurrent_requests
-from scrapy_rep.utils.log import LimitedLogger, log_further_lines
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
 
@@ -161,7 +161,6 @@ class CrawlParts:
         self._drops.log_summary()
         if self._dry_run is not None:
             self._dry_run.log_summary()
-        log_further_lines(self._crawler)
         try:
             await within(_CLOSING_TIME, self._finish())
         except TimeoutError:

@@ -1,7 +1,6 @@
 """The loggers of scrapy-rep: what repeats is logged ten times, then at DEBUG level."""
 
 import logging
-import re
 from collections import Counter
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -11,7 +10,6 @@ from scrapy.crawler import Crawler
 
 MAX_LINES: Final = 10
 _FURTHER: Final = " - further lines of this kind are logged at DEBUG level"
-_PLACEHOLDER: Final = re.compile(r"%[-.0-9]*[a-z]")
 _counts: Final[WeakKeyDictionary[Spider, Counter[str]]] = WeakKeyDictionary()
 """Number of lines above DEBUG by spider, and by message without its values."""
 
@@ -38,16 +36,3 @@ class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no gener
             elif counts[str(msg)] == MAX_LINES:
                 msg = f"{msg}{_FURTHER}"
         self.logger.log(level, msg, *args, extra=extra, stacklevel=2, **kwargs)
-
-
-def log_further_lines(crawler: Crawler) -> None:
-    """Log which lines were logged at DEBUG because of MAX_LINES, if any were, and how many."""
-    counts = _counts.get(crawler.spider, Counter()) if crawler.spider else Counter()
-    lines = [
-        f"{number - MAX_LINES:>8}  {_PLACEHOLDER.sub('…', message)}"
-        for message, number in counts.most_common()
-        if number > MAX_LINES
-    ]
-    if lines:
-        logger = LimitedLogger(__name__, crawler)
-        logger.info("Further lines, which were logged at DEBUG level:\n%s", "\n".join(lines))

@@ -4,7 +4,7 @@ import logging
 from functools import partial
 
 import pytest
-from pydispatch.dispatcher import getAllReceivers
+from pydispatch import dispatcher
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
@@ -294,7 +294,7 @@ async def test_robots_txt_leaves_neither_slot_nor_listeners_to_the_pages(web):
     class Spider(ListSpider):
         def parse(self, response):
             left.extend(self.crawler.engine.downloader.slots)
-            listening.extend(getAllReceivers(self.crawler, signals.bytes_received))
+            listening.extend(dispatcher.getAllReceivers(self.crawler, signals.bytes_received))
             return super().parse(response)
 
     def opened(crawler):
@@ -372,6 +372,25 @@ async def test_robots_parsed_is_sent_once_in_each_crawl_for_all_user_agents(web,
     assert request.url == site.url("/0")
     assert parser.allowed(site.url("/a"), "testbot")
     assert not parser.allowed(site.url("/private").encode(), b"testbot")
+
+
+@pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
+async def test_robots_parsed_is_sent_to_handlers_of_any_sender_alone(web):
+    site = web.site(robots(RULES))
+    told = []
+
+    def handler(request):
+        told.append(request.url)
+
+    dispatcher.connect(handler, signals.robots_parsed)
+    try:
+        result = await crawl(
+            site.url("/a"),
+            opened=lambda crawler: crawler.signals.disconnect_all(signals.robots_parsed),
+        )
+    finally:
+        dispatcher.disconnect(handler, signals.robots_parsed)
+    assert (told, result.parsed) == ([site.url("/a")], [])
 
 
 async def test_builtin_stats(web):
