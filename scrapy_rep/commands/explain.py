@@ -30,6 +30,7 @@ from scrapy_rep.commands.output import (
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
+from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.parser import ANYONE, Explanation, RobotsTxt
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import LICENSE, Usage
@@ -185,6 +186,8 @@ def _group_lines(explanation: Explanation) -> list[str]:
 
 
 def _matching_lines(explanation: Explanation) -> list[str]:
+    if explanation.target == ROBOTSTXT:
+        return ["none: robots.txt itself is always allowed"]
     if not explanation.matching:
         return ["none: allowed"]
     return [

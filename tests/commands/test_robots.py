@@ -99,6 +99,8 @@ def test_explain_takes_the_lines_of_a_file_that_a_crawl_reads(robots_command, tm
     ]
     assert "  -> line 2     length 8    Disallow: /private" in run.lines
     assert [rule["line"] for rule in robots_command(*explain, "--json").json["matching"]] == [2]
+    run = robots_command(*explain[:3], "http://a.example/robots.txt")
+    assert run.lines[-1] == "  none: robots.txt itself is always allowed"
 
 
 def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, rules, tmp_path):
