@@ -28,8 +28,6 @@ class RobotsSitemapMixin:
     file is fetched only once: for its sitemaps and its rules.
     """
 
-    # "type: ignore" is for attributes of SitemapSpider, which mypy doesn't find in a mixin.
-
     sitemap_urls: Sequence[str]
 
     async def start(self) -> AsyncIterator[Any]:
@@ -37,14 +35,14 @@ class RobotsSitemapMixin:
         urls = list(self.sitemap_urls)
         robotstxt_urls = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]
-        async for request in super().start():  # type: ignore[misc]
+        async for request in super().start():  # type: ignore[misc] # of SitemapSpider
             yield request
         seen = set(self.sitemap_urls)
         async for sitemaps in as_completed(self._sitemaps_or_empty(url) for url in robotstxt_urls):
             for sitemap in sitemaps:
                 if sitemap not in seen:
                     seen.add(sitemap)
-                    callback = self._parse_sitemap  # type: ignore[attr-defined]
+                    callback = self._parse_sitemap  # type: ignore[attr-defined] # the same
                     yield Request(sitemap, callback=callback)
 
     async def _sitemaps_or_empty(self, url: str) -> list[str]:
@@ -64,7 +62,7 @@ class RobotsSitemapMixin:
         If robots.txt is unreachable, wait until it can be fetched, for at most REP_DEFER_TIMEOUT.
         Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError.
         """
-        crawler = self.crawler  # type: ignore[attr-defined]
+        crawler = self.crawler  # type: ignore[attr-defined] # the same
         logger = LimitedLogger(__name__, crawler)
         robots, options = Robots.of(crawler), Options.of(crawler)
         where = origin_of(url).robotstxt_url

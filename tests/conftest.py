@@ -74,7 +74,7 @@ def _in_asyncio(test):
 
 @implementer(IHostnameResolver)
 class _LoopbackResolver:
-    def resolveHostName(self, receiver, name, portNumber=0, *args, **kwargs):  # noqa: N803
+    def resolveHostName(self, receiver, name, portNumber=0, *args, **kwargs):  # noqa: N803 - of the interface
         receiver.resolutionBegan(self)
         version, address = (IPv6Address, "::1") if ":" in name else (IPv4Address, "127.0.0.1")
         receiver.addressResolved(version("TCP", address, portNumber))

@@ -105,7 +105,7 @@ def _ends(number, stream):
     if stream == subprocess.PIPE:
         read, write = os.pipe()
         ours, theirs = (read, write) if number else (write, read)
-        return open(ours, "r" if number else "w", encoding="utf-8"), Connection(theirs)  # noqa: PTH123
+        return open(ours, "r" if number else "w", encoding="utf-8"), Connection(theirs)  # noqa: PTH123 - a number
     return None, Connection(os.dup(number if stream is None else stream.fileno()))
 
 
@@ -114,9 +114,9 @@ def _become(arguments, streams, cwd, env):
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
         stream.close()
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = sys.__stderr__ = open(  # noqa: SIM115
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - open until the end
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - open until the end
+    sys.stderr = sys.__stderr__ = open(  # noqa: SIM115 - the same
         2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
     )
     os.chdir(cwd)

@@ -10,7 +10,7 @@ import scrapy.crawler  # noqa: F401 - it is there then
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
-from tests import forking  # noqa: F401
+from tests import forking  # noqa: F401 - the same
 from tests.waiting import modules
 
 

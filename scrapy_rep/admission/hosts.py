@@ -352,7 +352,7 @@ class Hosts:
         """Return ``asked``, or else twice the last pause, with jitter."""
         if not asked:
             host.last_pause = min(2 * host.last_pause or _FIRST_PAUSE, self._max)
-            asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311
+            asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311 - no secret
         return min(asked, self._max)
 
     def _back_off(self, host: Host, seconds: float) -> float:

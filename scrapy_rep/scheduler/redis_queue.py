@@ -21,7 +21,7 @@ from typing import Any, Final
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.squeues import FifoMemoryQueue
-from scrapy_redis.queue import (  # type: ignore[import-untyped]
+from scrapy_redis.queue import (  # type: ignore[import-untyped] # it has no types
     Base,
     FifoQueue,
     LifoQueue,
@@ -118,7 +118,7 @@ class _Waiting:
         for row in rows:
             _, since, data = row.split(b" " if isinstance(row, bytes) else " ", 2)
             try:
-                yield self._queue._decode_request(data), float(since)  # noqa: SLF001
+                yield self._queue._decode_request(data), float(since)  # noqa: SLF001 - the same
             except Exception as error:  # noqa: BLE001 - logged; the others must not be lost
                 stats.count(self._crawler, stats.QUEUE_UNREADABLE)
                 log_queue_error(self._crawler, error, "A request in %s can't be read", self._key)
@@ -194,7 +194,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
     def idle_line(self) -> str:
         return self._waiting.describe()
 
-    def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002
+    def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002 - as its base
         # That this worker has nothing else to do does not end the crawl.
         return self._admission is None or hold.until > since + self._admission.defer_timeout
 
@@ -224,7 +224,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
             self.put(request, since)
 
 
-class _HoldingRedisQueue(Base):  # type: ignore[misc]
+class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
     """Base of the queues.
 
     As in scrapy-redis, Redis is called in the thread of the reactor. ``pop`` never waits for a
@@ -292,7 +292,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc]
             log_queue_error(self._crawler, error, what, len(requests))
 
 
-class RobotsAwareRedisQueue(_HoldingRedisQueue, PriorityQueue):  # type: ignore[misc]
+class RobotsAwareRedisQueue(_HoldingRedisQueue, PriorityQueue):  # type: ignore[misc] # the same
     """The PriorityQueue of scrapy-redis, for workers that let requests wait.
 
     It is used with ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. A worker keeps
@@ -301,9 +301,9 @@ class RobotsAwareRedisQueue(_HoldingRedisQueue, PriorityQueue):  # type: ignore[
     """
 
 
-class RobotsAwareRedisFifoQueue(_HoldingRedisQueue, FifoQueue):  # type: ignore[misc]
+class RobotsAwareRedisFifoQueue(_HoldingRedisQueue, FifoQueue):  # type: ignore[misc] # the same
     """The FifoQueue of scrapy-redis, for workers that let requests wait."""
 
 
-class RobotsAwareRedisLifoQueue(_HoldingRedisQueue, LifoQueue):  # type: ignore[misc]
+class RobotsAwareRedisLifoQueue(_HoldingRedisQueue, LifoQueue):  # type: ignore[misc] # the same
     """The LifoQueue of scrapy-redis, for workers that let requests wait."""

@@ -90,12 +90,12 @@ _NEW: Final = """INSERT INTO lanes (slot, origin, size, priority, start, served)
     VALUES (?, ?, 1, ?, ?, ?)"""
 _WHERE: Final = "NOT unreadable AND number NOT IN popped AND slot = ?1 AND origin = ?2"
 _ORDER: Final = "ORDER BY priority, start, position LIMIT"
-_NEXT: Final = f"SELECT number, request FROM requests WHERE {_WHERE} {_ORDER} 1"  # noqa: S608
+_NEXT: Final = f"SELECT number, request FROM requests WHERE {_WHERE} {_ORDER} 1"
 _REMOVE: Final = f"""UPDATE lanes SET size = size - 1, served = ?4, (priority, start) =
-    (SELECT priority, start FROM requests WHERE {_WHERE} {_ORDER} 1) WHERE number = ?3"""  # noqa: S608
+    (SELECT priority, start FROM requests WHERE {_WHERE} {_ORDER} 1) WHERE number = ?3"""
 _LANE: Final = "SELECT number, slot, origin FROM lanes WHERE until IS NULL AND slot "
 _FIRST: Final = " ORDER BY slot, priority, start, served LIMIT 1"
-_IDLE: Final = f"{_LANE} > ? AND slot NOT IN (SELECT value FROM json_each(?)) {_FIRST}"  # noqa: S608
+_IDLE: Final = f"{_LANE} > ? AND slot NOT IN (SELECT value FROM json_each(?)) {_FIRST}"
 _BUSY: Final = """SELECT number, lanes.slot, origin FROM json_each(?) AS busy
     CROSS JOIN lanes ON lanes.slot = busy.value WHERE until IS NULL
     ORDER BY busy.key, priority, start, served LIMIT 1"""

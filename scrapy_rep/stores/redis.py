@@ -90,8 +90,7 @@ class RedisStore:
         # One retry, because the server may have closed an idle connection.
         retry = Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
         try:
-            # redis-py declares no types for this function.
-            options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
+            options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call] # it has none
             options.update(limits, decode_responses=False, client_name="scrapy-rep", retry=retry)
             self._pool = ConnectionPool(**options)
             # redis-py checks the options when it makes a connection, which is not opened here.
@@ -105,7 +104,7 @@ class RedisStore:
         self._prefix = prefix
         self._max_age = max(1, round(max_age * 1000))
 
-    def peek(self, keys: Sequence[str]) -> None:  # noqa: ARG002
+    def peek(self, keys: Sequence[str]) -> None:  # noqa: ARG002 - as Store has it
         return None
 
     def read(self, keys: Sequence[str]) -> Found:

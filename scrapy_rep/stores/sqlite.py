@@ -64,10 +64,10 @@ AND typeof(state) = 'blob' AND typeof(body) = 'blob' AND length(state) + length(
 """
 _WORKERS: Final = f"""
 SELECT count(*) FROM leases WHERE origin >= '{WORKER}' AND origin < '{WORKER}~' AND {_VALID}
-"""  # noqa: S608 - a constant
+"""
 _PAUSES: Final = f"""
 SELECT origin, taken + seconds - :now FROM leases WHERE holder = '{PAUSE}' AND {_VALID}
-"""  # noqa: S608 - a constant
+"""
 # A record from the future was written with a wrong clock, and gives way.
 _PUT: Final = """
 INSERT INTO records (origin, written, state, body) VALUES (:key, :at, :state, ifnull(:body, x''))
@@ -81,16 +81,16 @@ ON CONFLICT (origin) DO UPDATE SET holder = excluded.holder, taken = excluded.ta
     seconds = CASE WHEN :force AND {_VALID} THEN max(excluded.seconds, taken + seconds - :now)
               ELSE excluded.seconds END
 WHERE :force OR NOT ({_VALID}) OR leases.holder = excluded.holder
-"""  # noqa: S608 - a constant
+"""
 _LEASE: Final = (
-    f"SELECT holder, taken + seconds - :now FROM leases WHERE origin = :key AND {_VALID}"  # noqa: S608
+    f"SELECT holder, taken + seconds - :now FROM leases WHERE origin = :key AND {_VALID}"
 )
 _RELEASE: Final = "DELETE FROM leases WHERE origin = :key AND holder = :holder"
 _USED_BYTES: Final = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
 """
-_DROP_LEASES: Final = f"DELETE FROM leases WHERE NOT ({_VALID})"  # noqa: S608 - a constant
+_DROP_LEASES: Final = f"DELETE FROM leases WHERE NOT ({_VALID})"
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
 (SELECT rowid FROM records WHERE written < ? OR written > ? LIMIT ?)

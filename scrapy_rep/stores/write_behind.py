@@ -188,7 +188,7 @@ class WriteBehind:
                 continue
             waiting = self._unwritten.get(change.key)
             if change.body is None and waiting is not None:
-                change = change._replace(body=waiting.body)  # noqa: PLW2901
+                change = change._replace(body=waiting.body)  # noqa: PLW2901 - merged
             nbytes = len(change.key) + len(change.state) + len(change.body or b"")
             self._unwritten.put(change.key, change, nbytes)
         if self._changes:

@@ -75,7 +75,7 @@ class Broad(scrapy.Spider):
         self.cpu_before = time.process_time()
         self.crawl.told = {"seconds": 0.0, "cpu": 0.0, "results": Counter()}
         if self.accounts:
-            self.accounts = Path(self.accounts).open("a", buffering=1)  # noqa: SIM115
+            self.accounts = Path(self.accounts).open("a", buffering=1)  # noqa: SIM115 - open until the end
         for url in self.requests:
             yield scrapy.Request(url, callback=self.parse, errback=self.failed)
 
