@@ -66,17 +66,8 @@ class HostLeases:
         """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
 
         Else return that of another worker, or that of a pause, whose holder is PAUSE. The lease
-        lasts for ``seconds`` from when the store has given it. If the answer came so late that less
-        than half of them are left, it is claimed once more.
+        lasts for ``seconds`` from when the store has given it.
         """
-        began = self._clock.monotonic()
-        lease = await self._claim(host, seconds)
-        took = self._clock.monotonic() - began
-        if lease is None and took > seconds / 2:
-            lease = await self._claim(host, seconds + took)
-        return lease
-
-    async def _claim(self, host: str, seconds: float) -> Lease | None:
         try:
             lease = await self._store.claim(key_of_host(host), self._name, seconds)
         except Exception:

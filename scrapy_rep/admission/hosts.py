@@ -39,7 +39,7 @@ from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
-from scrapy_rep.utils.clock import Clock, Timer
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_settings import default_download_timeout
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
@@ -62,8 +62,6 @@ _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took."""
 _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter."""
-_LATE: Final = 0.1
-"""Seconds after which a timer shows that the event loop was blocked."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000
@@ -86,12 +84,8 @@ class Host:
     next_to_send: float = -math.inf
     last: Request | None = None
     """The request that was sent last, if it has not ended. In a pause it is the probe."""
-    origins: set[Origin] = field(default_factory=set)
-    """The origins of the host that have asked for a delay."""
     waiting: dict[Origin, None] = field(default_factory=dict)
     """The origins whose requests wait."""
-    timer: Timer | None = None
-    """Comes when ``last`` counts as written to the network."""
     refused: bool = False
     """Whether the last response was a refusal. The fields below are only used then."""
     since: float = 0.0
@@ -119,11 +113,6 @@ class Host:
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host any more."""
         return self.probe is None and max(self.next_to_leave, self.next_to_send, self.until) <= now
-
-    def forget_last(self) -> None:
-        self.last = None
-        if self.timer is not None:
-            self.timer.cancel()
 
 
 class Hosts:
@@ -183,8 +172,7 @@ class Hosts:
             return False  # it is its turn
         if host.refused:
             return ask.on_wire or not (self.is_dropping(host.name) or ask.is_disallowed)
-        # If robots.txt has expired, the former delay counts: it is looked up when that is over.
-        return bool(ask.delay) or (ask.entry is None and ask.origin in host.origins)
+        return bool(ask.delay)
 
     def reserve(self, ask: Ask) -> None:
         """Let the next request leave after the delay; in a pause, when this one is no probe."""
@@ -210,14 +198,8 @@ class Hosts:
         host, wait = self._host_of(ask), _longest_wait(ask)
         if host is None or not (host.refused or wait):
             return 0.0
-        host.forget_last()
         host.last = ask.head()
-        now = self._clock.monotonic()
-        host.next_to_send = now + wait
-        if wait:
-            written = wait - host.delay
-            due = now + written
-            host.timer = self._clock.call_later(written, self._correct_after_stall, host, due)
+        host.next_to_send = self._clock.monotonic() + wait
         if not host.refused:
             return wait
         return max(wait, min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE))
@@ -227,7 +209,7 @@ class Hosts:
         host = self._record(ask.host)
         is_last = host.last is ask.head()
         if is_last:
-            host.forget_last()
+            host.last = None
             # A lease that lasts longer is that of a probe, and ends with its response.
             wait = min(left, _CHECK_INTERVAL if host.refused else _longest_wait(ask))
             host.next_to_send = max(self._clock.monotonic() + wait, host.until)
@@ -247,7 +229,7 @@ class Hosts:
         host, now = self._record(name), self._clock.monotonic()
         is_last = host.last is request
         if is_last:
-            host.forget_last()
+            host.last = None
             host.next_to_send = min(host.next_to_send, now + host.delay)
         left, is_probe = max(0.0, host.next_to_send - now), is_last and host.refused
         pause = self._pause_after(host, request, sent_at, response, is_probe=is_probe)
@@ -261,7 +243,6 @@ class Hosts:
         if delay:
             host = self._record(ask.host)
             host.delay = delay
-            host.origins.add(ask.origin)
         return host
 
     def _record(self, name: str) -> Host:
@@ -280,15 +261,6 @@ class Hosts:
         waiting, host.waiting = host.waiting, {}
         for origin in waiting:
             self._listener(origin)
-
-    def _correct_after_stall(self, host: Host, due: float) -> None:
-        """Let the delay count from now if the event loop was blocked at ``due``.
-
-        What was handed over before that may be written to the network only now.
-        """
-        now = self._clock.monotonic()
-        if host.last is not None and now - due > _LATE:
-            host.next_to_send = max(host.next_to_send, now + host.delay)
 
     # Pauses.
 
@@ -368,7 +340,7 @@ class Hosts:
             host.paused_at = now
         if now > host.until + self._timeout:  # else a request may have waited since then
             host.since, host.given_up = now, False
-        host.forget_last()
+        host.last = None
         host.until, host.next_to_leave = now + seconds, -math.inf
         host.next_to_send = max(host.next_to_send, host.until)
         if not host.given_up and host.until > host.since + self._timeout + _CHECK_INTERVAL:

@@ -119,20 +119,20 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         # RobotsTxtMiddleware was created before, as its order is lower; None if it is not in use.
         self._wire = get_part(crawler, Wire)
 
-    def process_request(self, request: Request) -> Awaitable[None] | None:
+    def process_request(self, request: Request) -> None:
         """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
 
-        Raises InterferenceError if another request has its meta. If the downloader has no place for
-        the wire, other requests are checked here.
+        Raises InterferenceError if another request has its meta, and IgnoreRequest for a page if
+        the downloader has no place for the wire.
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is None:
-            wire = self._wire
-            return None if wire is None or wire.is_installed else wire.enter(request)
+            if self._wire is not None and not self._wire.is_installed:
+                raise IgnoreRequest("the downloader has no download_request_async")
+            return
         if transfer.is_other_page(request.url):
             raise InterferenceError("a request to another page has the meta of this request")
         _remove_additions(request, transfer, self._credentials_domain())
-        return None
 
     def process_response(
         self, request: Request, response: Response
@@ -149,7 +149,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
             raise Received(answer_of(response, transfer))
         wire = self._wire
         if wire is not None:
-            wire.leave(request, response, unsent="cached" in response.flags)
+            wire.ended(request, unsent="cached" in response.flags)
         if response.status in POSSIBLE_REFUSALS:
             decider = None if wire is None else wire.gate.decider
             self._refusals.report(request, response, decider)
@@ -165,7 +165,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         if isinstance(exception, GivenBackError):
             return exception.request
         if self._wire is not None:
-            self._wire.leave(request, None, unsent=isinstance(exception, IgnoreRequest))
+            self._wire.ended(request, unsent=isinstance(exception, IgnoreRequest))
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a request of its own with a copy of the meta of ``request``.

@@ -72,9 +72,9 @@ def log_start(
             "'scrapy_rep.RobotsAwarePriorityQueue'"
         )
     if not has_wire:
-        logger.warning(
-            "The downloader has no download_request_async: delays are kept where requests leave "
-            "the last downloader middleware, not where they are sent"
+        logger.error(
+            "The downloader has no download_request_async, where requests are checked as they are "
+            "sent: no page is fetched. Set DOWNLOADER to that of Scrapy"
         )
 
 

@@ -5,8 +5,7 @@ are as many as CONCURRENT_REQUESTS, and for each download slot as many as its li
 Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a second time. What
 would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue.
 
-Scrapy has no public hook here. If a version of Scrapy has no place for it, the middleware closest
-to the downloader makes the check.
+Scrapy has no public hook here. If a downloader has no place for it, no request is sent.
 """
 
 from __future__ import annotations
@@ -62,10 +61,7 @@ class Wire:
             partial(concurrency_of_slot, crawler), most if most > 0 else math.inf
         )
         self.is_installed: bool = False
-        """Whether ``download`` is called for each request. If not, the middleware closest to the
-        downloader calls ``enter`` and ``leave``."""
-        self._sent: dict[Request, float] = {}
-        """When each request was sent that ``enter`` was called for, and has not ended."""
+        """Whether ``download`` is called for each request."""
 
     def install(self, crawler: Crawler) -> None:
         """Call ``download`` in place of download handlers, if Scrapy has a place for it."""
@@ -91,27 +87,13 @@ class Wire:
             self._places.leave(slot)
             self._admission.ended(request, sent_at, response)
 
-    async def enter(self, request: Request) -> None:
-        """Return when ``request`` may be sent; it must be sent then, and ``leave`` called after it.
+    def ended(self, request: Request, *, unsent: bool) -> None:
+        """Take the ticket of a request that another middleware has ended.
 
-        Raises GivenBackError if it goes back to the scheduler, or what drops it.
-        """
-        await self._wait_until_admitted(request, "", self._read_pauses())
-        self._places.leave("")  # such a downloader keeps limits of its own
-        request.meta.pop(TICKET_KEY, None)
-        self._sent[request] = self._monotonic()
-
-    def leave(self, request: Request, response: Response | None, *, unsent: bool) -> None:
-        """Tell the admission how ``request`` ended, if ``enter`` was called. None is an error.
-
-        A request that has its ticket still was ended by another middleware. Its turn is given back
-        if it is ``unsent``: it came from a cache, or was dropped.
+        Its turn is given back if it is ``unsent``: it came from a cache, or was dropped.
         """
         if request.meta.pop(TICKET_KEY, None) is not None and unsent:
             self._admission.hosts.undo_reserve(host_of(request))
-        sent_at = self._sent.pop(request, None) if self._sent else None
-        if sent_at is not None:
-            self._admission.ended(request, sent_at, response)
 
     def _fits(self, request: Request) -> bool:
         """Return whether the ticket of ``request`` is valid and nothing can hold it: most often."""

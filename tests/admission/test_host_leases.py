@@ -1,8 +1,5 @@
 """The leases by which two workers keep the delay and the pauses of a host together."""
 
-import asyncio
-import time
-
 import pytest
 
 from scrapy_rep.admission.host_leases import HostLeases
@@ -14,12 +11,12 @@ from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.in_asyncio
 HOST = "example.com"
-SHORT = 0.2
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 def workers(request, tmp_path):
-    store = WriteBehind(memory()) if request.param == "memory" else of_file(tmp_path)
+    opened = memory() if request.param == "memory" else sqlite(tmp_path / "robots.sqlite")
+    store = WriteBehind(opened, timeout=PATIENCE)
     return store, [HostLeases(store, Clock()) for _ in range(2)]
 
 
@@ -34,19 +31,3 @@ async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
     assert await first.pause_until(HOST) is not None
     assert await first.pause_until("other.example") is None
     await store.close()
-
-
-async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
-    """The event loop of the worker has stopped meanwhile."""
-    store = of_file(tmp_path)
-    first, second = (HostLeases(store, Clock()) for _ in range(2))
-    claiming = asyncio.ensure_future(first.claim(HOST, SHORT))
-    await asyncio.sleep(0)
-    time.sleep(2 * SHORT)
-    assert await claiming is None
-    assert await second.claim(HOST, SHORT) is not None
-    await store.close()
-
-
-def of_file(directory):
-    return WriteBehind(sqlite(directory / "robots.sqlite"), timeout=PATIENCE)

@@ -50,13 +50,6 @@ def test_the_delay_counts_from_the_response(worker, latency, next_at):
     assert worker.sends(second) is None
 
 
-def test_if_the_loop_was_blocked_the_delay_counts_from_its_end(worker):
-    """What was handed over before is written to the network only then."""
-    worker.sends(page(1))
-    worker.time.blocks(2 * DELAY + 1)
-    assert worker.sends(page(2)) == (WAITS, worker.time.now + DELAY)
-
-
 def test_a_request_that_was_not_sent_takes_no_turn(worker):
     worker.leaves(page(1))
     worker.hosts.undo_reserve("a.example")
@@ -80,13 +73,6 @@ def test_the_origins_of_a_host_share_its_turns_but_only_those_with_a_delay_wait(
     assert worker.leaves(page(1)) is None
     assert worker.leaves(page(1, OTHER_PORT)) == (WAITS, DELAY)
     assert worker.leaves(page(1, "https://a.example")) is None
-
-
-def test_if_robots_txt_has_expired_the_former_delay_counts(worker):
-    worker.leaves(page(1))
-    worker.entries.clear()
-    assert worker.leaves(page(2)) == (WAITS, DELAY)
-    assert worker.leaves(page(2, OTHER_PORT)) == ("robots.txt is being looked up", math.inf)
 
 
 class SlowStore:

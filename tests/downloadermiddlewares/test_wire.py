@@ -162,17 +162,6 @@ def test_a_robots_txt_takes_no_place():
     assert not task.done()
 
 
-def test_a_downloader_without_the_wire_keeps_limits_of_its_own():
-    """Nothing tells of a request that it cancels, so a place would be lost."""
-    scene = Scene(places=1)
-    for number in range(2):
-        request = page(number, site="http://b.example")
-        store_grant(request, request.url, None)
-        entering = asyncio.ensure_future(scene.wire.enter(request))
-        settle()
-        assert entering.done()
-
-
 def test_all_that_wait_for_the_same_are_told():
     scene, origin = Scene(), origin_of(SITE)
     hold = Hold(IN_PAUSE, math.inf)

@@ -18,7 +18,7 @@ from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
 NEEDED = [
-    *((ExecutionEngine, name) for name in ("_slot", "scraper", "downloader")),
+    *((ExecutionEngine, name) for name in ("_slot", "scraper")),
     *((_Slot, name) for name in ("closing", "nextcall", "inprogress")),
     (CallLaterOnce, "schedule"),
     (Scraper, "slot"),
@@ -28,7 +28,7 @@ NEEDED = [
 """What our queue can't do without."""
 OTHERS = {
     ExecutionEngine: {"_start"},
-    Downloader: {"total_concurrency", "per_slot_settings", "_delay", "handlers"},
+    Downloader: {"total_concurrency", "per_slot_settings", "_delay"},
     DownloadHandlers: {"_handlers"},
     Slot: {"concurrency"},
 }
@@ -54,38 +54,45 @@ def hide(monkeypatch):
 
 
 async def warnings_of(web):
-    """Crawl; return the warnings about the last middleware, and others."""
     site = web.site(robots("User-agent: *\nDisallow: /private\nCrawl-delay: 0.3\n"))
     result = await crawl(*map(site.url, ("/1", "/private", "/2")))
     assert result.dropped == {site.url("/private"): "rule"}
     assert sorted(site.targets) == ["/1", "/2"]
     assert result.stats["finish_reason"] == "finished"
     assert "log_count/ERROR" not in result.stats
-    warnings = [record.getMessage() for record in result.records if record.levelname == "WARNING"]
-    of_wire = [each for each in warnings if "download_request_async" in each]
-    return of_wire, [each for each in warnings if each not in of_wire]
+    return [record.getMessage() for record in result.records if record.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize(("of_class", "name"), NEEDED, ids=[name for _, name in NEEDED])
 async def test_without_a_name_that_it_needs_the_queue_is_scrapys(web, hide, of_class, name):
     hide(of_class, {name})
-    of_wire, (warning,) = await warnings_of(web)
-    assert len(of_wire) == (name == "downloader")
+    (warning,) = await warnings_of(web)
     assert re.search(rf"\b{name}\b", warning)
     assert "Scrapy's own priority queue is used" in warning
 
 
 async def test_without_the_class_of_slots_too(web, hide, monkeypatch):
     monkeypatch.setattr(download_slots, "downloader_module", SimpleNamespace())
-    _, (warning,) = await warnings_of(web)
+    (warning,) = await warnings_of(web)
     assert "Scrapy has no scrapy.core.downloader.Slot" in warning
 
 
-async def test_without_all_others_the_last_middleware_checks_delays_and_pauses(web, hide):
+async def test_without_all_others_robots_txt_is_obeyed(web, hide):
     for of_class, names in OTHERS.items():
         hide(of_class, names)
-    of_wire, others = await warnings_of(web)
-    assert (len(of_wire), others) == (1, [])
+    assert await warnings_of(web) == []
+
+
+@pytest.mark.parametrize(
+    ("of_class", "name"), [(ExecutionEngine, "downloader"), (Downloader, "handlers")]
+)
+async def test_without_a_place_for_the_wire_no_page_is_fetched(web, hide, of_class, name):
+    hide(of_class, {name})
+    site = web.site(robots(""))
+    result = await crawl(site.url("/1"))
+    assert site.targets == []
+    (error,) = [record.getMessage() for record in result.records if record.levelname == "ERROR"]
+    assert error.endswith("no page is fetched. Set DOWNLOADER to that of Scrapy")
 
 
 def test_one_module_knows_download_slots():
