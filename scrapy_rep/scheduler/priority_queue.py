@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
@@ -39,12 +40,11 @@ from scrapy_rep.utils.text import printable_request
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _QUEUE_CLASSES: Final = {
-    queue_class: (1 if "Fifo" in name else -1, name.startswith("Marshal"))
+    queue_class: 1 if "Fifo" in name else -1
     for name, queue_class in vars(squeues).items()
     if _NAME.fullmatch(name)
 }
-"""The queue classes of this version of Scrapy: 1 for first in, first out, or -1 for last in, first
-out; and whether the class serializes with marshal. Other disk queues use pickle."""
+"""The queue classes of this version of Scrapy: 1 for first in, first out, -1 for last in."""
 _MOST_ASKED: Final = 200
 """Number of lanes about which the admission is asked in one pop, so that the loop goes on."""
 
@@ -105,12 +105,13 @@ class RobotsAwarePriorityQueue(Queue):
         self._downloads = partial(downloads_of_slot, crawler)
         self._clock = clock or Clock()
         self._logger = LimitedLogger(__name__, crawler)
-        self._order, marshals = _QUEUE_CLASSES[downstream_queue_cls]
-        self._start_order = _QUEUE_CLASSES[start_queue_cls][0] if start_queue_cls else 0
-        self._requests: RequestHeaps | RequestTable = RequestHeaps()
-        if key:
-            self._requests = RequestTable.of(crawler, key, startprios, marshals=marshals)
-        self._is_closed = False
+        self._order = _QUEUE_CLASSES[downstream_queue_cls]
+        self._start_order = _QUEUE_CLASSES[start_queue_cls] if start_queue_cls else 0
+        self._requests: RequestHeaps | RequestTable = (
+            RequestTable.of(crawler, key, startprios) if key else RequestHeaps()
+        )
+        self._state: Any = None
+        """After ``close``, what is stored in JOBDIR."""
         self._last = ""
         """The name of the last slot that a request was popped from; the slots after it are next."""
         self._busy: dict[str, int] = {}
@@ -138,12 +139,12 @@ class RobotsAwarePriorityQueue(Queue):
 
         :raises ValueError: if it can't be written to disk; the scheduler then keeps it in memory.
         """
-        if self._is_closed:
+        if self._state is not None:
             self._logger.warning(
-                "%s came after the scheduler was closed, and is not stored in JOBDIR",
+                "%s came after the queue was closed, and is not stored in JOBDIR",
                 printable_request(request),
             )
-            raise ValueError("the scheduler is closed")
+            raise ValueError("the queue is closed")
         # A spider may set a download slot of any type, but the names of slots are sorted.
         slot, origin = str(slot_name(self._crawler, request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
@@ -157,7 +158,10 @@ class RobotsAwarePriorityQueue(Queue):
             self._admission.idle.request_pushed()
 
     def pop(self) -> Request | None:
-        """Remove the next request that may leave, and return it; None if no request may."""
+        """Remove the next request that may leave, and return it; None if no request may.
+
+        If the file can't be read, it is closed, so that the crawl ends.
+        """
         self._requests.delete_finished()
         try:
             for _ in range(_MOST_ASKED):
@@ -171,21 +175,25 @@ class RobotsAwarePriorityQueue(Queue):
                         store_source(request, source)
                     return request
             wake_engine(self._crawler)
-            return None
+        except (sqlite3.Error, ValueError) as error:
+            what = "The requests in JOBDIR can't be read, and are left there: %d"
+            log_queue_error(self._crawler, error, what, self._requests.size)
+            self.close()
         finally:
             if self._admission is not None:
                 self._admission.unknown.begin_lookups()
+        return None
 
     def close(self) -> Any:
         """Stop the timer, and close the file.
 
         Return the state that the scheduler writes to JOBDIR, empty if no requests are left there.
         """
-        self.stop()
-        self._is_closed = True
-        state = self._requests.close()
-        self._requests = RequestHeaps()  # the admission may still ask
-        return state
+        if self._state is None:
+            self.stop()
+            self._state = self._requests.close()
+            self._requests = RequestHeaps()  # the admission may still ask
+        return self._state
 
     # The next lane, and whether its next request may leave.
 
@@ -260,18 +268,10 @@ class RobotsAwarePriorityQueue(Queue):
             self._deferred.discard(lane)
 
     def _pop(self, lane: Lane) -> Request | None:
-        """Pop the next request of ``lane``; None if it can't be read.
-
-        After an error of the disk, the requests of the lane are left there, as the crawl must end.
-        """
+        """Pop the next request of ``lane``; None if it can't be read."""
         self._last = lane.slot
         self._busy[lane.slot] = 0  # it is counted at the next pop
-        try:
-            request = self._requests.pop(lane)
-        except Exception as error:  # noqa: BLE001 - logged
-            log_queue_error(self._crawler, error, "The requests of %s can't be read", lane.slot)
-            self._requests.give_up(lane)
-            request = None
+        request = self._requests.pop(lane)
         if (self._holds or self._since) and not self._requests.size_of(lane):
             self._forget(lane)
         return request

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from scrapy import Request
@@ -16,6 +17,8 @@ from scrapy_rep.protocol.origin import Origin
 
 _BLOCK: Final = 1_000
 
+_Rank = tuple[Any, ...]
+"""Of a ready lane: slot, priority, whether a start request is next, when it was served, lane."""
 Rank = tuple[int, bool, int]
 """Of a request: negated priority, whether it is a start request, and 1 for first in, first out, or
 -1 for last in, first out. The least comes first."""
@@ -40,8 +43,8 @@ class _Heap:
         self.lane = lane
         self.requests: list[tuple[int, bool, int, Request]] = []
         self.served = served
-        self.rank: tuple[int, ...] | None = None
-        """Its rank among the ready lanes of the slot; None if it is not ready."""
+        self.rank: _Rank | None = None
+        """None if it is not ready."""
         self.until: float | None = None
 
 
@@ -57,10 +60,7 @@ class RequestHeaps:
         self._numbers = count()
         self._heaps: dict[Lane, _Heap] = {}
         self._by_origin: dict[Origin, list[_Heap]] = {}
-        self._ready: dict[str, list[tuple[tuple[int, ...], _Heap]]] = {}
-        """Heaps of the ready lanes of slots. An entry is outdated if its lane has another rank."""
-        self._slots = _SortedNames()
-        """The slots in ``_ready``."""
+        self._ready = _SortedLanes()
         self._due: list[tuple[float, int, _Heap]] = []
         """A heap. An entry is outdated if its lane waits until another time, or is ready."""
         self._unknown: OrderedDict[Lane, None] = OrderedDict()
@@ -80,7 +80,7 @@ class RequestHeaps:
         priority, start, order = rank
         heappush(heap.requests, (priority, start, next(self._numbers) * order, request))
         self.size += 1
-        if heap.until is None and (heap.rank is None or (priority, start) < heap.rank[:2]):
+        if heap.until is None and (heap.rank is None or (priority, start) < heap.rank[1:3]):
             self._set_ready(heap)
 
     def pop(self, lane: Lane) -> Request | None:
@@ -88,8 +88,8 @@ class RequestHeaps:
         heap = self._heaps[lane]
         request = heappop(heap.requests)[3]
         self.size -= 1
-        heap.served = next(self._numbers)
         if heap.requests:
+            heap.served = next(self._numbers)
             self._set_ready(heap)
         else:
             self._remove(heap)
@@ -105,7 +105,9 @@ class RequestHeaps:
         return [request for *_, request in sorted(self._heaps[lane].requests)]
 
     def _remove(self, heap: _Heap) -> None:
-        lane, heap.rank, heap.until = heap.lane, None, None
+        lane = heap.lane
+        self._set_unready(heap)
+        heap.until = None
         del self._heaps[lane]
         self._unknown.pop(lane, None)
         if lane.origin is not None:
@@ -117,43 +119,35 @@ class RequestHeaps:
     # The next lane.
 
     def _set_ready(self, heap: _Heap) -> None:
+        self._set_unready(heap)
         heap.until = None
-        heap.rank = (*heap.requests[0][:2], heap.served, next(self._numbers))
-        slot = heap.lane.slot
-        ready = self._ready.get(slot)
-        if ready is None:
-            ready = self._ready[slot] = []
-            self._slots.add(slot)
-        heappush(ready, (heap.rank, heap))
+        heap.rank = (heap.lane.slot, *heap.requests[0][:2], heap.served, heap.lane)
+        self._ready.add(heap.rank)
 
-    def _first_ready(self, slot: str) -> Lane | None:
-        ready = self._ready.get(slot)
-        while ready:
-            rank, heap = ready[0]
-            if rank is heap.rank:
-                return heap.lane
-            heappop(ready)
-        if ready is not None:
-            del self._ready[slot]
-            self._slots.remove(slot)
-        return None
+    def _set_unready(self, heap: _Heap) -> None:
+        if heap.rank is not None:
+            self._ready.remove(heap.rank)
+            heap.rank = None
 
     def idle_lane(self, last: str, busy: Collection[str]) -> Lane | None:
         """Return the next ready lane of a slot that is not ``busy``.
 
         The first slot by name after ``last`` is next; after the last name comes the first.
         """
-        for first in (last, None):
-            slot = self._slots.after(first)
-            while slot is not None:
-                if slot not in busy and (lane := self._first_ready(slot)) is not None:
-                    return lane
-                slot = self._slots.after(slot)
+        for first in (f"{last}\0", ""):  # the next name may begin with the last one
+            lane = self._ready.first_from(first)
+            while lane is not None and lane.slot in busy:
+                lane = self._ready.first_from(f"{lane.slot}\0")
+            if lane is not None:
+                return lane
         return None
 
     def busy_lane(self, slots: Sequence[str]) -> Lane | None:
         """Return the next ready lane of the first of ``slots`` that has one."""
-        return next(filter(None, map(self._first_ready, slots)), None)
+        for slot in slots:
+            if (lane := self._ready.first_from(slot)) is not None and lane.slot == slot:
+                return lane
+        return None
 
     def names(self) -> list[Lane]:
         return list(self._heaps)
@@ -170,7 +164,8 @@ class RequestHeaps:
     def set_waiting(self, lane: Lane, until: float) -> None:
         """Let ``lane`` wait until a time of the monotonic clock, which may be infinity."""
         heap = self._heaps[lane]
-        heap.rank, heap.until = None, until
+        self._set_unready(heap)
+        heap.until = until
         if until < math.inf:
             heappush(self._due, (until, next(self._numbers), heap))
 
@@ -222,38 +217,38 @@ class RequestHeaps:
         return {}
 
 
-class _SortedNames:
-    """Names in blocks, so that a name is added among a million as fast as among a hundred."""
+class _SortedLanes:
+    """Ranks in blocks, so that one is added among a million as fast as among a hundred."""
 
     def __init__(self) -> None:
-        self._blocks: list[list[str]] = [[]]
-        self._firsts = [""]
-        """The least name that may be in each block."""
+        self._blocks: list[list[_Rank]] = [[]]
+        """Only the first one may be empty."""
 
-    def _block_of(self, name: str) -> int:
-        return bisect_right(self._firsts, name) - 1
+    def _block_of(self, rank: _Rank) -> int:
+        return bisect_right(self._blocks, rank, lo=1, key=itemgetter(0)) - 1
 
-    def add(self, name: str) -> None:
-        number = self._block_of(name)
+    def add(self, rank: _Rank) -> None:
+        number = self._block_of(rank)
         block = self._blocks[number]
-        insort(block, name)
+        insort(block, rank)
         if len(block) > _BLOCK:
             middle = _BLOCK // 2
-            self._blocks.insert(number + 1, block[middle:])
-            self._firsts.insert(number + 1, block[middle])
-            del block[middle:]
+            self._blocks[number : number + 1] = block[:middle], block[middle:]
 
-    def remove(self, name: str) -> None:
-        number = self._block_of(name)
+    def remove(self, rank: _Rank) -> None:
+        number = self._block_of(rank)
         block = self._blocks[number]
-        del block[bisect_left(block, name)]
+        del block[bisect_left(block, rank)]
         if not block and number:
-            del self._blocks[number], self._firsts[number]
+            del self._blocks[number]
 
-    def after(self, name: str | None) -> str | None:
-        """Return the first name after ``name``; the first of all if that is None."""
-        number = 0 if name is None else self._block_of(name)
-        place = 0 if name is None else bisect_right(self._blocks[number], name)
+    def first_from(self, slot: str) -> Lane | None:
+        """Return the first lane of ``slot``, or of the next slot that has one."""
+        number = self._block_of((slot,))
+        place = bisect_left(self._blocks[number], (slot,))
         if place == len(self._blocks[number]):
             number, place = number + 1, 0
-        return self._blocks[number][place] if number < len(self._blocks) else None
+        if number == len(self._blocks):
+            return None
+        lane: Lane = self._blocks[number][place][-1]
+        return lane

@@ -11,13 +11,11 @@ so none is lost. Rows that can't be read are marked, and tried again by the next
 from __future__ import annotations
 
 import json
-import marshal
 import math
 import pickle
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any, Final
@@ -101,8 +99,6 @@ _BUSY: Final = """SELECT number, lanes.slot, origin FROM json_each(?) AS busy
     ORDER BY busy.key, priority, start, served LIMIT 1"""
 _UNKNOWN: Final = """SELECT number, slot, origin FROM lanes WHERE asked IS NOT NULL
     ORDER BY asked LIMIT 1"""
-_PICKLE: Final = b"\x80"
-"""First byte of a pickle; a dict written by marshal never begins with it."""
 _BEFORE_TEXT: Final = -math.inf
 """SQLite sorts all numbers before text."""
 
@@ -110,8 +106,8 @@ _BEFORE_TEXT: Final = -math.inf
 class RequestTable:
     """The requests in the file, with the methods of ``RequestHeaps``.
 
-    Those that read requests raise sqlite3.Error if the file can't be read. Other errors of writing
-    than those of ``push`` are logged.
+    They raise sqlite3.Error or ValueError if the file can't be read. Other errors of writing than
+    those of ``push`` are logged.
     """
 
     @classmethod
@@ -128,15 +124,10 @@ class RequestTable:
             add_part(crawler, cls(crawler, str(folder), state))
 
     @classmethod
-    def of(cls, crawler: Crawler, folder: str, state: Any, *, marshals: bool) -> RequestTable:
-        """Return the table that was opened early, or open it.
-
-        If ``marshals`` is true, requests are written with marshal, else with pickle.
-        """
+    def of(cls, crawler: Crawler, folder: str, state: Any) -> RequestTable:
+        """Return the table that was opened early, or open it."""
         table = get_part(crawler, cls) or cls(crawler, folder, state)
         remove_part(crawler, cls)
-        if marshals:
-            table._dumps = marshal.dumps  # noqa: SLF001 - of this class
         return table
 
     def __init__(self, crawler: Crawler, folder: str, state: Any) -> None:
@@ -146,7 +137,6 @@ class RequestTable:
         """
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._dumps: Callable[[Any], bytes] = partial(pickle.dumps, protocol=4)
         self._path = Path(folder, _NAME)
         try:
             with file_errors():
@@ -160,8 +150,6 @@ class RequestTable:
             raise SettingsError(
                 f"{self._path} is {error}, and is not changed. {_ADVICE[type(error)]}"
             ) from None
-        # Damaged text must not raise an error when it is read: it names no lane.
-        self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._run = self._connection.execute
         self._served = 0
         self._in_progress: dict[int, Request] = {}
@@ -210,7 +198,7 @@ class RequestTable:
         try:
             # SQLite stores any number; Scrapy's Request accepts only an integer.
             priority = index(priority)
-            data = self._dumps(request.to_dict(spider=self._crawler.spider))
+            data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
             with self._log_write_errors("Requests are kept in memory until they can be written"):
                 self._run(_INSERT, (number, slot, name, priority, start, number * order, data))
                 self._number = number
@@ -240,15 +228,14 @@ class RequestTable:
     def _read(self, lane: Lane) -> tuple[int, Request | None]:
         """Return the number and the request of the next row of ``lane`` that can be read.
 
-        The rows before it are marked. If there is no row of a lane that should have some, the lane
-        is given up.
+        The rows before it are marked.
         """
         name = lane.slot, _text_of(lane.origin)
         while (row := self._run(_NEXT, name).fetchone()) is not None:
             number, data = row
             what = "its data is damaged"
             try:
-                values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
+                values = pickle.loads(data)  # noqa: S301 - as Scrapy's queues do
                 what = f"<{values['method']} {without_credentials(values['url'])}>"
                 return number, request_from_dict(values, spider=self._crawler.spider)
             except Exception as error:  # noqa: BLE001 - logged
@@ -260,7 +247,7 @@ class RequestTable:
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
             self._leave_out(lane, number)
         if self.size_of(lane):
-            self.give_up(lane)
+            raise sqlite3.DatabaseError(f"requests of {lane.slot} are missing")
         return 0, None
 
     def _leave_out(self, lane: Lane, number: int) -> None:
@@ -268,22 +255,8 @@ class RequestTable:
         name = lane.slot, _text_of(lane.origin)
         self._run(_REMOVE, (*name, lane.number, self._next_served()))
         self.size -= 1
-        query = "SELECT size FROM lanes WHERE number = ? AND priority IS NULL"
-        if (left := self._run(query, (lane.number,)).fetchone()) is not None:
-            self._remove(lane.number, *left)
-
-    def _remove(self, number: int, size: int) -> None:
-        self._run("DELETE FROM lanes WHERE number = ?", (number,))
-        self.size -= size
-        self.lanes -= 1
-
-    def give_up(self, lane: Lane) -> None:
-        size = self.size_of(lane)
-        stats.count(self._crawler, stats.QUEUE_ERRORS)
-        self._logger.error(
-            "The requests of %s can't be read, and are left in JOBDIR: %d", lane.slot, size
-        )
-        self._remove(lane.number, size)
+        empty = "DELETE FROM lanes WHERE number = ? AND size = 0"
+        self.lanes -= self._run(empty, (lane.number,)).rowcount
 
     def delete_finished(self) -> None:
         there = requests_in_progress(self._crawler)
@@ -355,10 +328,5 @@ def _text_of(origin: Origin | None) -> str:
 
 
 def _as_lane(row: tuple[int, Any, Any]) -> Lane:
-    """Return a lane. That of damaged names finds none of its requests, and is given up."""
     number, slot, name = row
-    try:
-        origin = origin_of(str(name)) if name else None
-    except ValueError:
-        origin = None
-    return Lane(str(slot), origin, number)
+    return Lane(str(slot), origin_of(str(name)) if name else None, number)

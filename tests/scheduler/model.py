@@ -454,11 +454,10 @@ class Model:
         if isinstance(requests, RequestTable):
             rows = requests._run("SELECT number, slot, origin, until, asked FROM lanes").fetchall()
             return [(_as_lane(row[:3]), row[3], row[4] is not None) for row in rows]
-        for lane, heap in requests._heaps.items():
+        for heap in requests._heaps.values():
             assert (heap.rank is None) == (heap.until is not None)
             if heap.rank is not None:
-                assert (heap.rank, heap) in requests._ready.get(lane.slot, ())
-                assert lane.slot in itertools.chain(*requests._slots._blocks)
+                assert heap.rank in itertools.chain(*requests._ready._blocks)
         return [
             (lane, heap.until, lane in requests._unknown) for lane, heap in requests._heaps.items()
         ]

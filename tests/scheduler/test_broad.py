@@ -148,7 +148,7 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
 
     result = await crawl(settings={"JOBDIR": str(tmp_path)}, meanwhile=meanwhile, spidercls=Late)
     assert result.messages(logging.WARNING) == [
-        f"<GET {site.url(f'/{n}')}> came after the scheduler was closed, and is not stored in JOBDIR"
+        f"<GET {site.url(f'/{n}')}> came after the queue was closed, and is not stored in JOBDIR"
         for n in range(3)
     ]
     assert result.stats["scheduler/unserializable"] == 3

@@ -28,10 +28,10 @@ def test_each_request_comes_once_in_its_order_and_nobody_waits_for_ever(random):
 
 def a_lane_is_lost_when_its_priority_changes(self, heap):
     rank = heap.rank
-    if rank is None or rank[0] == heap.requests[0][0]:
+    if rank is None or rank[1] == heap.requests[0][0]:
         ready(self, heap)
     else:
-        heap.rank = (*rank,)
+        self._ready.remove(rank)
 
 
 def a_lane_that_waits_is_not_due(self, lane, until):
