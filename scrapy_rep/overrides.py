@@ -22,7 +22,6 @@ from scrapy_rep.utils.setting_readers import NotTakenError, Reader
 TAKES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": ["path"], "agent": ["agent"]}
-"""The additional keys that a policy requires."""
 _KEYS: Final = ("host", "policy", "reason", "until")
 _LAST_DAY: Final = datetime(9999, 12, 30)  # noqa: DTZ001 - there is no day after 9999-12-31
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
@@ -49,7 +48,6 @@ class Override:
 
     @cached_property
     def file(self) -> Path | None:
-        """The absolute path of the file with the rules; None if ``policy`` is not ``file``."""
         # Without a project this is "", whose parent is the current directory.
         project = Path(closest_scrapy_cfg()).parent
         return None if self.path is None else (project / self.path).absolute()
@@ -61,13 +59,11 @@ class Override:
 
     @property
     def until_text(self) -> str | None:
-        """``until`` as text, in UTC; None if the entry doesn't expire."""
         if self.until is None:
             return None
         return datetime.fromtimestamp(self.until, timezone.utc).isoformat(sep=" ")
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return the entry as values for JSON."""
         values = {"host": self.host, "policy": self.policy, "reason": self.reason}
         return {**values, "until": self.until_text}
 

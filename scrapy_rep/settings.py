@@ -156,7 +156,6 @@ class Options:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Options:
-        """Return the options of a crawl. Raises SettingsError if a setting is not valid."""
         return get_or_add_part(crawler, cls, lambda: cls.from_settings(crawler.settings))
 
     @classmethod
@@ -200,7 +199,6 @@ class Options:
 
     @cached_property
     def policy(self) -> Policy:
-        """The lifetimes, delays and limits that determine what may be fetched and until when."""
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property

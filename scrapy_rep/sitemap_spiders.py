@@ -15,7 +15,7 @@ from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import short, without_credentials
+from scrapy_rep.utils.text import without_credentials
 
 _PAUSE: Final = 0.05
 """Minimum seconds to wait before robots.txt is looked up again, as a timer may end too early."""
@@ -71,14 +71,8 @@ class RobotsSitemapMixin:
         while (due := robots.next_try(url)) is not None and due < math.inf and monotonic() < end:
             await sleep(max(_PAUSE, min(due - time(), end - monotonic())))
             sitemaps = await robots.sitemaps(url)
-        found = []
-        for sitemap in sitemaps:
-            absolute = absolute_url(sitemap, where)
-            if absolute is None:
-                shown = short(without_credentials(sitemap))
-                logger.debug("Not a sitemap's URL, in %s: %a", where, shown)
-            else:
-                found.append(absolute)
+        urls = [absolute_url(sitemap, where) for sitemap in sitemaps]
+        found = [url for url in urls if url is not None]
         if not found:
             known = robots.next_try(url) is None
             logger.warning("No sitemaps: %s %s", where, "names none" if known else "is unreachable")

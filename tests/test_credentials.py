@@ -194,8 +194,5 @@ async def test_no_line_about_sitemaps_has_a_password(web):
     ]
     result = await crawl(*urls, spidercls=SitemapSpider)
     assert_silent(told(result))
-    messages = result.messages()
-    where = site.url("/robots.txt")
-    assert f"Not a sitemap's URL, in {where}: 'ftp://a.example/map.xml'" in messages
     error = "Error while looking for the sitemaps of 'http://a.example:99999/robots.txt'"
-    assert error in messages
+    assert error in result.messages()

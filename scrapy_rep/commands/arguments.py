@@ -15,7 +15,6 @@ from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.protocol.lexer import whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.utils.text import printable, without_credentials
 
@@ -33,13 +32,6 @@ class Subcommand(NamedTuple):
     """Returns the exit status."""
 
 
-def _check_tokens(text: str) -> str:
-    with suppress(ValueError):
-        if tokens_of_setting(text):
-            return text
-    raise argparse.ArgumentTypeError("must be a product token or a User-Agent")
-
-
 def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     if (name == "hours") != value.endswith("%") and name in {"hours", "disallowed", "unreachable"}:
@@ -55,7 +47,6 @@ def _limit(text: str) -> tuple[str, float]:
 OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "--agent": {
         "metavar": "TOKEN",
-        "type": _check_tokens,
         "help": "product token or User-Agent of the crawler, instead of that of the settings",
     },
     "--spider": {

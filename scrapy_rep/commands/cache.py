@@ -30,7 +30,7 @@ from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.uri import display_name, is_persistent, make_store, path_of
-from scrapy_rep.utils.text import counted, printable
+from scrapy_rep.utils.text import counted, printable, without_credentials
 
 _AT_A_TIME: Final = 50
 """Number of records that are read at a time: at most 40 MB at MAX_BODY_BYTES each."""
@@ -39,12 +39,9 @@ _AT_A_TIME: Final = 50
 def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     options = runner.options
     name, arguments = (args[0] if args else ""), args[1:]
-    if name not in _ACTIONS:
-        got = f" (got: {name!a})" if args else ""
-        raise usage_error(f"cache requires an action, one of: {_FORMS}{got}")
-    if len(arguments) != (name in _OF_SITE):
-        takes = "one URL of a site" if name in _OF_SITE else "no arguments"
-        raise usage_error(f"cache {name} takes {takes}")
+    if name not in _ACTIONS or len(arguments) != (name in _OF_SITE):
+        got = " ".join(["cache", *map(without_credentials, args)])
+        raise usage_error(f"cache requires an action, one of: {_FORMS} (got: {got!a})")
     for text in arguments:
         check_url(text)
     origins = [origin_of(text) for text in arguments]

@@ -14,7 +14,7 @@ from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY
-from scrapy_rep.exceptions import CrawlClosingError, SettingsError
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -71,15 +71,11 @@ class CoroutineRunner:
         make_store(self.options.store_config)
 
     def run(self, function: Callable[[Crawler], Awaitable[T]]) -> T:
-        """Run a crawl in which ``function`` is awaited; return the result of ``function``.
+        """Return the result of ``function``, awaited in a crawl; raise CrawlClosingError without.
 
-        Raises its BrokenPipeError or UsageError, UsageError if the file of an override can't be
-        read, and CrawlClosingError if there is no result.
+        Raises its BrokenPipeError or UsageError, and SettingsError if an override can't be read.
         """
-        try:
-            Overrides(self.options.overrides, time)
-        except SettingsError as error:
-            raise UsageError(str(error), print_help=False) from None
+        Overrides(self.options.overrides, time)  # a crawl would raise the error with a traceback
         results: list[T | BrokenPipeError | UsageError] = []
         crawler = self._process.create_crawler(self._spidercls)
         self._process.crawl(crawler, function=function, results=results)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from time import time
 from typing import Any, Final
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hosts import IN_PAUSE
@@ -28,7 +27,7 @@ from scrapy_rep.commands.output import (
     word_of,
 )
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
+from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.parser import ANYONE, Explanation, RobotsTxt
@@ -63,12 +62,11 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
     url = without_credentials(only_argument(args, "explain takes one URL"))
     check_url(url)
     started = time()
-    meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
     async def in_crawl(crawler: Crawler) -> _Explained:
         robots = robots_of(crawler)
         verdict, decision = await robots.decide(url)
-        usage = await robots.usage(Request(url, meta=meta))
+        usage = await robots.usage(url)
         record, back_off = await robots.record(url), await robots.back_off(url)
         rules, override = None, decision.override
         if override is not None and override.path is not None:

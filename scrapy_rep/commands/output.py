@@ -27,7 +27,7 @@ _COLOURS: Final = {
     "unavailable": 0,
 }
 _WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
-_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
+_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR}
 _CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
 _INTERVAL: Final = 0.1

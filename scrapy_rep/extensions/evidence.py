@@ -47,11 +47,7 @@ class RobotsEvidence:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsEvidence:
-        """Return the extension.
-
-        Raises NotConfigured if REP_EVIDENCE is not set, or ROBOTSTXT_OBEY is false, and
-        SettingsError if REP_EVIDENCE is not valid, or can't be written.
-        """
+        """Raise NotConfigured without REP_EVIDENCE, SettingsError if it can't be written."""
         return cls(crawler)
 
     def _spider_opened(self) -> None:

@@ -4,7 +4,6 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -39,9 +38,7 @@ class _Values:
 def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
     """Return ``value``, the path in the setting ``name``, with its placeholders replaced.
 
-    ``%(time)s``, ``%(name)s`` and other attributes of the spider are replaced as in Scrapy's feed
-    URIs. Raises NotConfigured without a value or ROBOTSTXT_OBEY, SettingsError if a placeholder is
-    not valid.
+    Raises NotConfigured without a value or ROBOTSTXT_OBEY, SettingsError for wrong placeholders.
     """
     spider = crawler.spider
     if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -56,10 +53,7 @@ def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
 
 
 def make_file(name: str, path: Path) -> None:
-    """Create a file, empty and with its directories, unless it exists.
-
-    Raises SettingsError with ``name``, that of the setting, if the file can't be written.
-    """
+    """Create the file of the setting ``name`` unless it exists. Raises SettingsError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("ab").close()
@@ -70,10 +64,6 @@ def make_file(name: str, path: Path) -> None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a new file, then rename it to ``path``, which is unchanged after an error."""
-    new = path.with_name(f".{uuid4().hex}")
-    try:
-        new.write_bytes(data)
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+    new = path.with_suffix(".part")
+    new.write_bytes(data)
+    new.replace(path)

@@ -65,11 +65,7 @@ class RobotsReport:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsReport:
-        """Return the extension.
-
-        Raises NotConfigured if REP_REPORT is not set, or ROBOTSTXT_OBEY is false, and SettingsError
-        if REP_REPORT is not valid, or can't be written.
-        """
+        """Raise NotConfigured without REP_REPORT, SettingsError if it can't be written."""
         return cls(crawler)
 
     def _spider_opened(self) -> None:
@@ -117,10 +113,6 @@ class RobotsReport:
 
 
 def _renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
-    """Return the function that renders a report as JSON, or as HTML if ``path`` ends in .html.
-
-    Raises SettingsError if Jinja2 is required and not installed.
-    """
     if path.suffix != ".html":
         return encode_json
     try:

@@ -30,9 +30,6 @@ def render(report: dict[str, Any]) -> str:
     script, style = (
         (_HERE / name).read_text("utf-8") for name in ("report_page.js", "report_page.css")
     )
-    with_text = [*drops[:MAX_DROPS], *rows]
-    shown_texts = _texts_of(with_text, report["texts"])
-    hashes = {row["sha256"] for row in with_text if row["sha256"]}
     return _template().render(
         **report,
         rows=rows,
@@ -43,8 +40,7 @@ def render(report: dict[str, Any]) -> str:
         unreachable=[row for row in origins if row["unreachable_since"]][:MAX_ROWS],
         delays=[row for row in origins if row["crawl_delay"]][:MAX_ROWS],
         refusing=[row for row in origins if row["refused"] or row["back_offs"]][:MAX_ROWS],
-        shown_texts=shown_texts,
-        texts_left_out=len(hashes) - len(shown_texts),
+        shown_texts=_texts_of([*drops[:MAX_DROPS], *rows], report["texts"]),
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(style),  # noqa: S704 - our own file
         script_hash=_csp_hash(script),

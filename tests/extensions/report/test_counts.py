@@ -132,6 +132,4 @@ def test_texts_on_the_page_are_bounded_however_they_are_escaped(byte, counts, mo
     counts = Counts(Policy())
     for number in range(20):
         learn(counts, available(f"http://{number}", b"%02d" % number + byte * 70_000))
-    text = report_page.render(report_of(counts))
-    assert len(text) < 2 * 1024**2
-    assert f"as there are too many: {20 - text.count('<pre>')}." in text
+    assert len(report_page.render(report_of(counts))) < 2 * 1024**2
