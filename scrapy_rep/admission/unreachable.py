@@ -13,18 +13,16 @@ from typing import Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted
 
 MARGIN: Final = 0.02
@@ -102,7 +100,6 @@ class Idle:
         """Whether the spider was idle since a request has left last."""
         self._has_logged = False
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        crawler.signals.connect(self._scheduler_empty, signals.scheduler_empty)
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return what ``Queue.count_deferred`` does, for all queues together."""
@@ -156,14 +153,6 @@ class Idle:
         for queue in self._queues:
             for origin in {origin for origin, hold, _ in queue.holds() if hold.reason.defers}:
                 queue.hold_changed(origin)
-
-    def _scheduler_empty(self) -> None:
-        """Send ``spider_idle`` also while nothing but robots.txt is fetched, if all is deferred."""
-        if not self.counts_as_empty(self.count_deferred()):
-            return
-        if has_only_downloads_with(self._crawler, TRANSFER_KEY):
-            send, quietly = self._crawler.signals.send_catch_log, (DontCloseSpider, CloseSpider)
-            send(signals.spider_idle, spider=self._crawler.spider, dont_log=quietly)
 
 
 def _seconds_of_try(outage: Outage | None, timeout: float) -> float:

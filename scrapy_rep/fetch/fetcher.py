@@ -1,15 +1,14 @@
 """Fetches robots.txt: follows redirects, limits size and time, and returns the outcome.
 
-The requests are sent through the engine, so that downloader middlewares set the proxy and the
-User-Agent as for pages. No middleware must retry, cache, redirect or render robots.txt: meta keys
-disable most of them, and ``RobotsTxtFetchMiddleware`` removes what the others have changed.
+The requests pass the downloader middlewares, which set the proxy and the User-Agent as for pages.
+No middleware must retry, cache, redirect or render robots.txt: meta keys disable most of them, and
+``RobotsTxtFetchMiddleware`` removes what the others have changed.
 """
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 from time import monotonic
 from typing import Any, Final
 
@@ -57,9 +56,9 @@ from scrapy_rep.utils.download_settings import (
     default_download_timeout,
     retry_times,
 )
-from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY, slot_without_delay
+from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.scrapy_internals import raised_concurrency
+from scrapy_rep.utils.scrapy_internals import download_without_engine
 
 _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _LATER: Final = 1.0
@@ -85,7 +84,6 @@ class Fetcher:
         self._options = options
         self._verdict_on = verdict_on
         self._in_flight = 0
-        self._numbers = count(1)
         self._warned = Once()
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
@@ -209,15 +207,10 @@ class Fetcher:
         return outcome
 
     async def _download(self, chain: Chain, page: Request) -> Answer:
-        engine = self._crawler.engine
-        if engine is None:
-            raise FetchError("the crawl has no engine")
         request = self._build_request(chain, page)
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
-            slot = request.meta[SLOT_KEY]
-            with raised_concurrency(self._crawler), slot_without_delay(self._crawler, slot):
-                await engine.download_async(request)
+            await download_without_engine(self._crawler, request)
         except Received as received:
             # The traceback refers to frames, and these refer to the exception: a cycle of a hundred
             # objects, which would stay in memory until the garbage collector runs.
@@ -259,7 +252,7 @@ class Fetcher:
     def _build_request(self, chain: Chain, page: Request) -> Request:
         url = chain.url
         scheme = origin_of(url).scheme
-        slot = f"robots.txt {next(self._numbers)} {url}"
+        slot = f"robots.txt {url}"
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
@@ -269,7 +262,7 @@ class Fetcher:
             "dont_cache": True,
             "dont_merge_cookies": True,
             "autothrottle_dont_adjust_delay": True,
-            # A slot of its own, which has no delay. The slot of the host's pages is not used.
+            # If it goes through the engine, not in the slot of the host's pages, which may wait.
             SLOT_KEY: slot,
             SUCCESSOR_KEY: slot,
             # Later than the time limit of the fetcher, whose error has a clearer message.

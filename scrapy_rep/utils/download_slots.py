@@ -2,8 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -23,7 +22,7 @@ SLOT_KEY: Final = "download_slot"
 """Key of ``Request.meta`` with the name of the download slot."""
 SUCCESSOR_KEY: Final = "throttling_scopes"
 """The same in the throttler that is to replace download slots in Scrapy."""
-_NEEDED_OF_SLOT: Final = ("active", "close", "delay")
+_NEEDED_OF_SLOT: Final = ("active", "delay")
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:
@@ -80,27 +79,6 @@ def concurrency_of_slot(crawler: Crawler, name: str) -> float:
     """Return how many requests of the download slot may be sent at the same time."""
     slots = {} if describe_missing_attribute(crawler) else downloader_of(crawler).slots
     return getattr(slots.get(name), "concurrency", math.inf)
-
-
-@contextmanager
-def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
-    """Set the delay of the download slot ``name`` to 0 in the ``with`` block, then remove the slot.
-
-    A new slot counts its delay from 0 of the monotonic clock, when the machine was started.
-    """
-    if describe_missing_attribute(crawler):
-        yield
-        return
-    downloader = downloader_of(crawler)
-    slot_settings = getattr(downloader, "per_slot_settings", {})
-    slot_settings[name] = {"delay": 0}
-    try:
-        yield
-    finally:
-        del slot_settings[name]
-        slot = downloader.slots.pop(name, None)
-        if slot is not None:
-            slot.close()
 
 
 def configured_delay(crawler: Crawler, name: str) -> float:

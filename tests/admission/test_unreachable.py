@@ -6,12 +6,11 @@ In made-up time. In real crawls: tests/scheduler/test_broad.py.
 import logging
 
 import pytest
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import describe_outages
-from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Outage, Reason
 from tests.admission.scene import A, B, Scene
@@ -80,8 +79,6 @@ class IdleScene(Scene):
 
     def __init__(self, **seconds):
         super().__init__()
-        self.idles = 0
-        self.crawler.signals.connect(self.is_idle, signals.spider_idle)
         for name, each in (seconds or {"a": 10}).items():
             self.knows(
                 origin := origin_of(f"http://{name}.example"), unreachable=True, seconds=each
@@ -90,19 +87,10 @@ class IdleScene(Scene):
         self.pop()
         self.time.advance(1)
 
-    def is_idle(self):
-        self.idles += 1
-
-    def nothing_leaves(self):
-        self.crawler.signals.send_catch_log(signals.scheduler_empty)
-
     def may_close(self):
         """Send the signal as the engine does, and return whether the crawl would be closed."""
         sent = self.crawler.signals.send_catch_log(signals.spider_idle, dont_log=DontCloseSpider)
         return all(result is None for _, result in sent)
-
-    def fetches(self):
-        self.crawler.downloader.active.add(Request(A.robotstxt_url, meta={TRANSFER_KEY: None}))
 
 
 def test_a_crawl_of_which_all_waits_is_not_closed_and_says_so_once(caplog):
@@ -141,34 +129,8 @@ def test_the_line_names_three_origins_and_counts_the_others():
 def test_a_spider_that_adds_what_can_not_leave_is_not_called_without_end():
     scene = IdleScene()
     assert not scene.may_close()
-    scene.idles = 0
     scene.push(A)
     scene.pop()
-    scene.fetches()
-    scene.nothing_leaves()
-    assert (len(scene.queue), scene.idles) == (2, 0)
+    assert len(scene.queue) == 2
     scene.time.advance(1)
-    scene.nothing_leaves()
-    assert (len(scene.queue), scene.idles) == (0, 1)
-
-
-def busy(scene, what):
-    if what == "a download":
-        scene.crawler.downloader.active.add(Request(f"{B}/page"))
-    elif what == "a lookup":
-        scene.push(B)
-        scene.pop()
-        scene.time.advance(1)
-    elif what == "a response":
-        scene.crawler.engine.scraper.slot.is_idle = lambda: False
-    elif what == "start requests":
-        scene.crawler.engine._start = object()
-
-
-@pytest.mark.parametrize("what", ["a download", "a lookup", "a response", "start requests"])
-def test_a_crawl_that_has_something_to_do_is_not_idle(what):
-    scene = IdleScene()
-    scene.fetches()
-    busy(scene, what)
-    scene.nothing_leaves()
-    assert scene.idles == 0
+    assert len(scene.queue) == 0

@@ -305,7 +305,7 @@ async def test_robots_txt_leaves_neither_slot_nor_listeners_to_the_pages(web):
         crawler.signals.connect(reached, signals.request_reached_downloader)
 
     await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider, opened=opened)
-    assert slots == [f"robots.txt 1 {site.url('/robots.txt')}", "127.0.0.1"]
+    assert slots == [f"robots.txt {site.url('/robots.txt')}", "127.0.0.1"]
     assert left == ["127.0.0.1"]
     assert listening == []
 

@@ -22,13 +22,13 @@ NEEDED = [
     *((_Slot, name) for name in ("closing", "nextcall", "inprogress")),
     (CallLaterOnce, "schedule"),
     (Scraper, "slot"),
-    *((Downloader, name) for name in ("active", "slots", "get_slot_key")),
+    *((Downloader, name) for name in ("slots", "get_slot_key")),
     (Slot, "delay"),
 ]
 """What our queue can't do without."""
 OTHERS = {
     ExecutionEngine: {"_start"},
-    Downloader: {"total_concurrency", "per_slot_settings", "_delay"},
+    Downloader: {"total_concurrency", "per_slot_settings", "_delay", "middleware"},
     DownloadHandlers: {"_handlers"},
     Slot: {"concurrency"},
 }
