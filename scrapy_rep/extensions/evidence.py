@@ -9,7 +9,7 @@ from importlib.metadata import version
 from os import SEEK_END
 from pathlib import Path
 from time import monotonic, time
-from typing import IO, Any, Final
+from typing import Any, Final
 from uuid import uuid4
 
 from scrapy import Request
@@ -113,7 +113,6 @@ class _LineFile:
     """
 
     def __init__(self, path: Path, crawler: Crawler) -> None:
-        self.path = path
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._is_gzip = path.suffix == ".gz"
@@ -121,12 +120,8 @@ class _LineFile:
         self._size = 0
         self._written_at = monotonic()
         self.lost = False
-        self._file: IO[bytes] | None = None
-        try:
-            # Not buffered, so that written lines are not lost if this process is killed.
-            self._file = path.open("ab", buffering=0)
-        except OSError as error:
-            self._lose(error)
+        # Not buffered, so that written lines are not lost if this process is killed.
+        self._file = path.open("ab", buffering=0)
 
     def write(self, line: bytes) -> None:
         self._lines.append(line)
@@ -136,27 +131,23 @@ class _LineFile:
 
     def close(self) -> None:
         self._flush()
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     def _flush(self) -> None:
         lines, self._lines, self._size = self._lines, [], 0
         self._written_at = monotonic()
         data = b"".join(lines)
         rest = memoryview(gzip.compress(data) if self._is_gzip and data else data)
-        if self._file is not None and rest and not self.lost:
+        if rest and not self.lost:
             end = self._file.seek(0, SEEK_END)
             try:
                 while rest:
                     rest = rest[self._file.write(rest) :]
             except OSError as error:
-                self._lose(error)
+                self.lost = True
+                line = "Evidence can't be written, the crawl continues without: %s: %s"
+                self._logger.error(line, self._file.name, error.strerror)  # noqa: TRY400 - it has it
                 with suppress(OSError):
                     self._file.truncate(end)
         if self.lost:
             stats.count(self._crawler, stats.EVIDENCE_LOST, len(lines))
-
-    def _lose(self, error: OSError) -> None:
-        self.lost = True
-        line = "Evidence can't be written, the crawl continues without: %s: %s"
-        self._logger.error(line, self.path, error.strerror)

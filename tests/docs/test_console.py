@@ -33,9 +33,6 @@ RULES = "User-agent: *\nDisallow: /private\n"
 SYMPTOMS = "docs/usage/first-hour.rst"
 TIMES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "(a moment)"),
-    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "(a moment)"),
-    (re.compile(r"\d+ \w+ before"), "(before)"),
-    (re.compile(r"settings [0-9a-f]{64}"), "(a digest)"),
     (re.compile(r"just now|\d+ \w+ ago"), "(ago)"),
     (re.compile(r"valid for \d+ \w+"), "(a while)"),
     (re.compile(r"not from the store|from /\S+/robots.sqlite"), "(source)"),
@@ -125,8 +122,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         web.site(paths={"/page": page_with("<a href=next>", X_Robots_Tag="none")}).url("/page"),
     ]
     slow = [
-        web.site(robots("User-agent: *\nCrawl-delay: 29\n"), host=f"127.0.0.{n}")
-        for n in range(2, 14)
+        web.site(robots("User-agent: *\nCrawl-delay: 29\n"), host=f"127.0.0.{n}") for n in (2, 3)
     ]
     defer, dry = {"REP_DEFER_TIMEOUT": 300}, {"REP_DRY_RUN": True}
     stored = {"REP_STORE": "sqlite:///robots.sqlite"}
@@ -138,8 +134,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         (private, {**defaults, "USER_AGENT": "mybot/1.0"}),
         ([*private, failing.url("/")], {}),
         ([failing.url("/")], {**dry, **defer}),
-        ([*private, *(site.url(f"/{n}") for site in slow[:2] for n in range(8))], dry),
-        ([site.url("/") for site in slow], {}),
+        ([*private, *(site.url(f"/{n}") for site in slow for n in range(8))], dry),
     ]
     following = [(tagged, {}), (tagged, {**dry, "REP_META_TAGS": "drop"})]
     for action in ("drop", "record", "drop-items"):

@@ -2,14 +2,12 @@
 
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import scrapy_rep
-from tests.docs.blocks import PAGES
+from tests.docs.blocks import PAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
 PUBLIC = ("scrapy_rep", "scrapy_rep.signals", "scrapy_rep.protocol")
 NAMED = re.compile(r"\bscrapy_rep(?:\.\w+)*")
 

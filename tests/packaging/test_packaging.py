@@ -5,6 +5,8 @@ import sys
 from importlib.metadata import metadata, requires, version
 from pathlib import Path
 
+import pytest
+
 import scrapy_rep
 from tests.docs.blocks import ROOT
 from tests.waiting import PATIENCE
@@ -18,17 +20,13 @@ def test_the_distribution_is_typed_has_its_version_and_says_that_it_is_for_scrap
     assert "scrapy>=2.14" in requires("scrapy-rep")
 
 
-def test_importing_the_package_loads_no_scrapy_and_no_reactor():
-    check = (
-        "import scrapy_rep, scrapy_rep.protocol, sys;"
-        "assert not {'scrapy', 'twisted', 'logging', 'asyncio'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)
-
-
-def test_importing_the_middleware_installs_no_reactor():
-    check = (
-        "import scrapy_rep.addon, scrapy_rep.downloadermiddlewares.robotstxt, sys;"
-        "assert 'twisted.internet.reactor' not in sys.modules"
-    )
+@pytest.mark.parametrize(
+    ("imports", "loads_no"),
+    [
+        ("scrapy_rep, scrapy_rep.protocol", ["scrapy", "twisted", "logging", "asyncio"]),
+        ("scrapy_rep.addon", ["twisted.internet.reactor"]),
+    ],
+)
+def test_what_an_import_does_not_load(imports, loads_no):
+    check = f"import sys, {imports}; assert not sys.modules.keys() & {loads_no}"
     subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)
