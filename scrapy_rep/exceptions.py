@@ -63,13 +63,10 @@ class SettingsError(ValueError):
 
 
 def dns_error_of(verdict: Verdict, origin: Origin | None) -> Exception | None:
-    """Return the error that a page of ``origin`` ends with if its name can't be resolved, or None.
-
-    ``verdict`` may come from a store, so it is a new error of the class that Scrapy raises.
-    """
+    """Return Scrapy's error of an ``origin`` whose name can't be resolved, or None."""
     if origin is None or verdict.outage is None or verdict.outage.cause != DNS_ERROR:
         return None
-    # Scrapy before 2.15 raises that of Twisted.
+    # The verdict may come from a store. Scrapy before 2.15 raises the error of Twisted.
     error_class = getattr(exceptions, "CannotResolveHostError", DNSLookupError)
     error: Exception = error_class(f"{DNS_ERROR}: {origin.host}")
     return error

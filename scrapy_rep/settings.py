@@ -114,11 +114,7 @@ _GONE: Final = {
 
 @dataclass(frozen=True)
 class Options:
-    """The values of all settings of scrapy-rep, which are valid.
-
-    The ``metadata`` of a field has the name of the setting, its Reader, and a function that removes
-    credentials.
-    """
+    """The values of all settings of scrapy-rep, which are valid."""
 
     tokens: tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, _tokens)
     store: str = _setting(
@@ -162,8 +158,7 @@ class Options:
     def from_settings(cls, settings: BaseSettings) -> Options:
         """Return the options in ``settings``. Raises SettingsError for a value that is not valid.
 
-        If a minimum is above a maximum, and only one of them is set, the default of the other gives
-        way: it is replaced by the value that is set.
+        If a minimum is above a maximum, a default gives way to the value that is set.
         """
         for name, instead in _GONE.items():
             if settings.get(name) is not None:

@@ -20,16 +20,13 @@ from scrapy_rep.utils.text import printable, without_credentials
 
 
 class Subcommand(NamedTuple):
-    """A subcommand, as ``robots.py`` lists and runs it."""
+    """A subcommand: ``options`` are those of OPTIONS, ``run`` returns the exit status."""
 
     name: str
     arguments: str
-    """Its arguments in the usage line."""
     description: str
     options: tuple[str, ...]
-    """Those of OPTIONS that it takes."""
     run: Callable[[list[str], argparse.Namespace, CoroutineRunner], int]
-    """Returns the exit status."""
 
 
 def _limit(text: str) -> tuple[str, float]:

@@ -10,8 +10,6 @@ from itertools import islice
 from time import time
 from typing import Any, Final
 
-from scrapy.utils.project import inside_project
-
 from scrapy_rep.commands.arguments import Subcommand, check_url, usage_error
 from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.commands.output import (
@@ -46,12 +44,7 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         check_url(text)
     origins = [origin_of(text) for text in arguments]
     if not is_persistent(options.store):
-        raise usage_error(
-            "REP_STORE is memory://, and nothing of that outlives a process"
-            if inside_project()
-            else "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite is that "
-            "of crawls in this directory"
-        )
+        raise usage_error("name a store of crawls, as in -s REP_STORE=sqlite:///robots.sqlite")
     path = path_of(options.store)
     if path is not None and not path.exists():
         print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)

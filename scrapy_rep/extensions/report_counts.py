@@ -261,11 +261,7 @@ def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
 def _what_decided(
     request: Request, verdict: Verdict
 ) -> tuple[str | None, str | None, int | None, str | None]:
-    """Return the URL of the file that decided, the rule, its line, and the cause.
-
-    With usage preferences, the rule is the preference with its source, and the cause the results by
-    purpose; otherwise the cause is why robots.txt was unreachable.
-    """
+    """Return file, rule, line and cause; for usage the preference, and the results as cause."""
     url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
     cause = verdict.outage and verdict.outage.cause
     if verdict.reason is Reason.USAGE and (values := stored_judgement(request)) is not None:

@@ -34,11 +34,7 @@ class PageMiddleware(BaseSpiderMiddleware):
         self._logger = LimitedLogger(__name__, crawler)
 
     def _meta_elements(self, response: Response) -> Sequence[tuple[str, str]] | None:
-        """Return the names and contents of the meta elements of a page; none if it is not HTML.
-
-        At most MAX_META_ELEMENTS + 1 elements are returned, so that the caller notices if there are
-        too many. If they can't be read, a warning is logged once, and None is returned.
-        """
+        """Return names and contents, one more than MAX_META_ELEMENTS at most; None: unreadable."""
         # The encoding that a site declares may be any codec of Python, and codecs raise any errors.
         try:
             return list(islice(_names_and_contents(response), MAX_META_ELEMENTS + 1))

@@ -122,4 +122,4 @@ def test_cache_takes_the_store_of_a_project(web, robots_command, project, tmp_pa
     assert run.lines[-1] == f"{store} holds 1 origin"
     run = robots_command("cache", "list", "-s", "REP_STORE=memory://")
     assert (run.status, run.out) == (2, "")
-    assert "nothing of that outlives a process" in run.err
+    assert "name a store of crawls" in run.err

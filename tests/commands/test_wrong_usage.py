@@ -27,7 +27,7 @@ UNREADABLE = "redis-py can't read that URL"
         (["cache", "list", A], "(got: 'cache list http://a.example/')"),
         (["cache", "show"], "(got: 'cache show')"),
         (["cache", "show", "a.example"], "a.example: not an absolute http, https or ftp URL\n"),
-        (["cache", "list"], "outside of a project, name a store: -s REP_STORE=sqlite:///robots.sqlite"),
+        (["cache", "list"], "name a store of crawls, as in -s REP_STORE=sqlite:///robots.sqlite"),
         (["cache", "list", "--fresh"], "--fresh is an option of check, explain, lint, plan only"),
         ([*STORE, "REP_STORE=redis://a/b"], "it must be 'redis://HOST:PORT/NUMBER'"),
         ([*STORE, "REP_STORE=redis://a?db=x"], UNREADABLE),
