@@ -75,17 +75,15 @@ class Overrides:
         """Read the files of entries that have not expired. Raises SettingsError."""
         self._clock = clock
         self._by_host: dict[str, Override] = {}
-        self._files: dict[Path, RobotsTxt] = {}
+        self._rules: dict[str, RobotsTxt] = {}
         self.expired: list[Override] = []
         for entry in entries:
             if entry.until is not None and entry.until <= clock():
                 self.expired.append(entry)
                 continue
             self._by_host[entry.host] = entry
-            if entry.file is None:
-                continue
             try:
-                self._files[entry.file] = RobotsTxt.parse(entry.body)
+                self._rules[entry.host] = RobotsTxt.parse(entry.body)
             except OSError as error:
                 message = f"REP_OVERRIDES names a file that can't be read: {error}"
                 raise SettingsError(message) from None
@@ -112,7 +110,7 @@ class Overrides:
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.file is not None:
-            verdict = self._files[entry.file].rules_for(*tokens).verdict_for(target)
+            verdict = self._rules[entry.host].rules_for(*tokens).verdict_for(target)
             return verdict._replace(robotstxt_url=entry.file.as_uri())
         return {"ignore": _ALLOWED, "disallow": DISALLOWED}.get(entry.policy)
 

@@ -102,8 +102,6 @@ class _Plan:
                 _, decision = await robots.decide(request)
             except ValueError as error:
                 self._warn(invalid_url_text(url, error))
-            except CrawlClosingError:
-                return
             else:
                 self._count(request, decision)
             if not self.decided % _AT_A_TIME:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from time import time
 from typing import Any, Final
@@ -81,31 +81,6 @@ class OriginRow:
     refusal: str | None = None
 
 
-@dataclass
-class UsageCounts:
-    """Numbers of pages by their usage preferences, and by the results for declared purposes."""
-
-    results: Counter[tuple[str, str]] = field(default_factory=Counter)
-    statements: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Number of pages by source, label and value of a statement."""
-    refused: int = 0
-
-    def add(self, usage: Usage, results: Mapping[str, str], refused: bool) -> None:
-        """Count a page: each of its statements and ``results`` once. A receiver of the signal."""
-        self.results.update(results.items())
-        self.refused += refused
-        # Their number is limited: labels that are not known have no name.
-        said = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
-        self.statements.update(said)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "refused": self.refused,
-            "results": _rows(self.results, "purpose", "result"),
-            "statements": _rows(self.statements, "source", "label", "value"),
-        }
-
-
 class Counts:
     """The counts of a crawl. Its methods that count are receivers of signals."""
 
@@ -115,7 +90,11 @@ class Counts:
         self.reasons: dict[str, Counter[str]] = {name: Counter() for name in _ENDS}
         """The numbers of requests by the reason of the verdict, for each of _ENDS."""
         self.drops: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self.usage = UsageCounts()
+        self.usage_refused = 0
+        self.usage_results: Counter[tuple[str, str]] = Counter()
+        """Numbers of pages by purpose and result."""
+        self.usage_statements: Counter[tuple[str, str, str]] = Counter()
+        """Numbers of pages by source, label and value of a statement."""
         self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
             max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
         )
@@ -129,7 +108,7 @@ class Counts:
             (self.count_forbidden, signals.robotstxt_forbidden),
             (self.count_fetched, signals.robotstxt_fetched),
             (self.count_refused, signals.robotstxt_refused),
-            (self.usage.add, signals.robotstxt_usage),
+            (self.count_usage, signals.robotstxt_usage),
             (self.count_exempt, scrapy_signals.request_reached_downloader),
         ]
 
@@ -216,6 +195,14 @@ class Counts:
         row = self.row(str(origin))
         row.refused, row.refusal = row.refused + 1, cause
 
+    def count_usage(self, usage: Usage, results: Mapping[str, str], refused: bool) -> None:
+        """Count a page: each of its statements and ``results`` once."""
+        self.usage_refused += refused
+        self.usage_results.update(results.items())
+        # Their number is limited: labels that are not known have no name.
+        said = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
+        self.usage_statements.update(said)
+
     def count_exempt(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
             _count_request(self.exempt, request.url)
@@ -232,7 +219,11 @@ class Counts:
             "drops": sorted(self.drops.values(), key=lambda row: -row["requests"]),
             "overrides": list(self._overrides.values()),
             "exempt": self.exempt,
-            "usage": self.usage.as_dict(),
+            "usage": {
+                "refused": self.usage_refused,
+                "results": _rows(self.usage_results, "purpose", "result"),
+                "statements": _rows(self.usage_statements, "source", "label", "value"),
+            },
             "texts": {
                 name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
                 for name, (text, left_out) in self._texts.items()

@@ -84,7 +84,7 @@ def test_statements_are_counted_without_names_that_are_not_known(counts):
     for number in range(6):
         body = f"License: https://a/{number}\nUser-agent: *\nContent-Usage: use{number}=y\n"
         said = RobotsTxt.parse(body.encode()).usage("https://a.example/", "mybot")
-        counts.usage.add(said, {"search": "unknown"}, refused=False)
+        counts.count_usage(said, {"search": "unknown"}, refused=False)
     counted = counts.as_dict()["usage"]
     assert [row["pages"] for row in counted["statements"]] == [6]
     assert counted["results"] == [{"purpose": "search", "result": "unknown", "pages": 6}]

@@ -130,7 +130,7 @@ def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
     counts.exempt.update(requests=1, urls=[EVIL])
     delay = {"asked": 1.0, "taken": None, "field": EVIL, "line": 1}
     counts.row("http://b.example").crawl_delay = delay
-    counts.usage.statements[EVIL, EVIL, "unknown"] = 1
+    counts.usage_statements[EVIL, EVIL, "unknown"] = 1
     made = {"versions": {"Scrapy": EVIL}, "settings": {"REP_OVERRIDES": [{"reason": EVIL}]}}
     path = tmp_path / "report.html"
     crawl = {"spider": EVIL, "tokens": [EVIL], "finish_reason": EVIL, "purposes": ["search"]}
