@@ -62,6 +62,8 @@ _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took."""
 _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter."""
+_LATE: Final = 0.1
+"""Seconds after which a timer shows that the event loop was blocked."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000
@@ -198,8 +200,12 @@ class Hosts:
         host, wait = self._host_of(ask), _longest_wait(ask)
         if host is None or not (host.refused or wait):
             return 0.0
-        host.last = ask.head()
-        host.next_to_send = self._clock.monotonic() + wait
+        host.last, now = ask.head(), self._clock.monotonic()
+        host.next_to_send = now + wait
+        if wait:
+            written = wait - host.delay
+            args = host, host.last, now + written
+            self._clock.call_later(written, self._correct_after_stall, *args)
         if not host.refused:
             return wait
         return max(wait, min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE))
@@ -261,6 +267,15 @@ class Hosts:
         waiting, host.waiting = host.waiting, {}
         for origin in waiting:
             self._listener(origin)
+
+    def _correct_after_stall(self, host: Host, request: Request | None, due: float) -> None:
+        """Let the delay count from now if the event loop was blocked at ``due``.
+
+        ``request`` may be written to the network only now.
+        """
+        now = self._clock.monotonic()
+        if host.last is request and now - due > _LATE:
+            host.next_to_send = max(host.next_to_send, now + host.delay)
 
     # Pauses.
 

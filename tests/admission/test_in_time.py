@@ -50,6 +50,13 @@ def test_the_delay_counts_from_the_response(worker, latency, next_at):
     assert worker.sends(second) is None
 
 
+def test_if_the_loop_was_blocked_the_delay_counts_from_its_end(worker):
+    """What was handed over before is written to the network only then."""
+    worker.sends(page(1))
+    worker.time.blocks(2 * DELAY + 1)
+    assert worker.sends(page(2)) == (WAITS, worker.time.now + DELAY)
+
+
 def test_a_request_that_was_not_sent_takes_no_turn(worker):
     worker.leaves(page(1))
     worker.hosts.undo_reserve("a.example")
