@@ -51,8 +51,7 @@ class RobotsSitemapMixin:
         except (CrawlClosingError, CancelledError):
             pass  # Twisted's CancelledError is an Exception: the next clause would log it
         except Exception:
-            # A spider has no ``crawler`` if its ``from_crawler`` doesn't set it.
-            logger = LimitedLogger(__name__, getattr(self, "crawler", None))
+            logger = LimitedLogger(__name__, self.crawler)  # type: ignore[attr-defined] # the same
             logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []
 

@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from scrapy import Request
 
 from scrapy_rep import RobotsSitemapSpider
 from tests import forking
@@ -22,19 +21,6 @@ class SitemapSpider(RobotsSitemapSpider):
 
     def parse(self, response):
         self.crawl.responses.append(response)
-
-
-class SpiderWithoutCrawler(SitemapSpider):
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = cls(*args, **kwargs)
-        spider.settings = crawler.settings
-        return spider
-
-    async def start(self):
-        async for request in super().start():
-            yield request
-        yield Request(self.after)
 
 
 def sitemap(*urls):
@@ -62,14 +48,6 @@ async def test_a_crawl_begins_with_the_sitemaps_of_robots_txt(web):
     assert site.targets == ["/r", "/two.xml"]
     # Once for the sitemaps and for the pages.
     assert len(site.robots_requests) == 1
-
-
-async def test_a_spider_that_has_no_crawler_goes_on_without_sitemaps(web):
-    site = web.site(answer(404))
-    url = site.url("/robots.txt")
-    result = await crawl(url, spidercls=SpiderWithoutCrawler, after=site.url("/after"))
-    assert result.fetched == [site.url("/after")]
-    assert f"Error while looking for the sitemaps of {url!a}" in result.messages(logging.ERROR)
 
 
 @pytest.mark.parametrize(
