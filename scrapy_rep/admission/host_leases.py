@@ -5,13 +5,12 @@ over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE
 under this name tells from the first refusal of a host until its next other response that it has
 refused. So a worker that first meets the host after its pause knows that it must send a probe.
 
-Before a request is sent, the pauses in the store are read, if that was too long ago.
+A crawl reads the pauses in the store before it sends anything, and then twice a second.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import uuid4
 
@@ -27,18 +26,12 @@ from scrapy_rep.stores.base import (
 )
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.concurrency import Background, Promise
+from scrapy_rep.utils.concurrency import Background
 from scrapy_rep.utils.log import LimitedLogger
 
 _REFUSED_FOR: Final = 600.0
 """Seconds after a pause in which a worker that first meets the host sends a probe, if no worker
 has got a response that ends that time."""
-
-_READ_AGE_MAX: Final = 1.0
-"""Seconds after which a request waits until the pauses in the store are read again; if the reading
-took longer, twice as long as that, so that not all requests wait for a slow store."""
-_READ_INTERVAL: Final = _READ_AGE_MAX / 2
-"""Seconds after which a request starts a reading, for which it does not wait."""
 
 
 class HostLeases:
@@ -56,11 +49,6 @@ class HostLeases:
         """Tasks that use the leases, which a crawl waits for before it ends."""
         self.adopt_pauses: Callable[[Mapping[str, float], float], None] | None = None
         """Called with ``pauses_left``, and when their reading began; None: they are not read."""
-        self._read_at = -math.inf
-        """When the pauses were read."""
-        self._read_age_max = _READ_AGE_MAX
-        self._readers: list[Promise[None]] | None = None
-        """Requests that wait until they are read; None if they are not being read."""
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
         """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
@@ -98,36 +86,11 @@ class HostLeases:
         """Note that ``host`` doesn't refuse requests any more."""
         self._store.put(Release(key_of_host(host, REFUSED), PAUSE))
 
-    def read_pauses(self) -> Awaitable[None] | None:
-        """Begin to read the pauses in the store, unless they were read just now.
-
-        Return what a request awaits before it is sent, or None. It raises no error of the store.
-        """
-        if self.adopt_pauses is None:
-            return None
-        now = self._clock.monotonic()
-        if now - self._read_at < _READ_INTERVAL:
-            return None
-        if self._readers is None:
-            self._readers = []
-            # Without asyncio, it may end at once.
-            self.background.start(self._read(self.adopt_pauses))
-        if self._readers is None or now - self._read_at < self._read_age_max:
-            return None
-        read: Promise[None] = Promise()
-        self._readers.append(read)
-        return read
-
-    async def _read(self, adopt: Callable[[Mapping[str, float], float], None]) -> None:
-        began = self._clock.monotonic()
-        try:
-            adopt(await self.pauses_left(), began)
-        finally:
-            self._read_at = self._clock.monotonic()
-            self._read_age_max = max(_READ_AGE_MAX, 2 * (self._read_at - began))
-            readers, self._readers = self._readers or [], None
-            for read in readers:
-                read.set_result(None)
+    async def read_pauses(self) -> None:
+        """Read the pauses in the store, and adopt them."""
+        if self.adopt_pauses is not None:
+            began = self._clock.monotonic()
+            self.adopt_pauses(await self.pauses_left(), began)
 
     async def pauses_left(self) -> dict[str, float]:
         """Return the seconds left of the pause of each host that has refused; 0 if it is over."""

@@ -12,6 +12,7 @@ from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no ty
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
@@ -45,6 +46,8 @@ from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_li
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
 this time the record of the fetch is stored."""
+_READ_INTERVAL: Final = 0.5
+"""Seconds between two readings of the pauses of other workers."""
 _CLOSING_TIME: Final = 5.0
 """Maximum seconds to wait until the last records are stored when the crawl has ended."""
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
@@ -109,6 +112,7 @@ class CrawlParts:
         for part in (self, drops, self.admission, robots, subresources, self.gate, self._wire):
             add_part(crawler, part)
         self._watch = ClosingWatch(crawler, self._close)
+        self._readings = create_looping_call(self._read_pauses)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -127,7 +131,7 @@ class CrawlParts:
         # Nobody waits for it: a handler may itself wait for requests to this origin.
         self._handlers.start(sent)
 
-    def _spider_opened(self) -> None:
+    async def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
         self._shared.add_user(self.cache.lookups)
         self._watch.start()
@@ -143,6 +147,11 @@ class CrawlParts:
         )
         self.override_log.log_expired()
         remove_connection_limits(self._crawler)
+        self._readings.start(_READ_INTERVAL, now=False)
+        await self._leases.read_pauses()
+
+    def _read_pauses(self) -> None:
+        self._leases.background.start(self._leases.read_pauses())
 
     def _close(self) -> None:
         """End all waits and lookups. Called when the engine begins to close, and at the end."""
@@ -155,6 +164,8 @@ class CrawlParts:
     async def _spider_closed(self) -> None:
         """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
         self._watch.stop()
+        if self._readings.running:
+            self._readings.stop()
         self._close()
         for part in (Subresources, Gate, Wire):  # a browser may still ask each crawl
             remove_part(self._crawler, part)

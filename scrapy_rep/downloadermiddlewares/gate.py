@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from inspect import signature
 from typing import Any, Final
 
 from scrapy import Request
@@ -102,7 +101,6 @@ class Gate:
         self._process_request = process_request
         self._dry_run = dry_run
         self._stores_requests = stores_requests
-        self._takes_spider = "spider" in signature(process_request).parameters
         self._waiters: dict[Origin, dict[Promise[None], None]] = {}
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
@@ -223,8 +221,7 @@ class Gate:
         What a subclass lets pass without a decision has no ticket and no verdict then.
         """
         store_source(request, source)
-        spider = {"spider": self._crawler.spider} if self._takes_spider else {}
-        returned: Request | None = await ensure_awaitable(self._process_request(request, **spider))
+        returned: Request | None = await ensure_awaitable(self._process_request(request))
         if ticket_of(request) is None:
             request.meta.pop(TICKET_KEY, None)
             request.meta.pop(signals.META_KEY, None)

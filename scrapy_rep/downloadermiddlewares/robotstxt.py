@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
@@ -62,11 +62,7 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises NotConfigured without ROBOTSTXT_OBEY, or SettingsError."""
         return cls(crawler)
 
-    def process_request(
-        self,
-        request: Request,
-        spider: Spider | None = None,  # noqa: ARG002 - subclasses for older versions of Scrapy pass it
-    ) -> Awaitable[Request | None]:
+    def process_request(self, request: Request) -> Awaitable[Request | None]:
         """Let ``request`` pass, return it to the scheduler, or raise an exception that drops it.
 
         Raises RobotsTxtDisallowed if ``request`` may not be sent, and IgnoreRequest if its site has

@@ -50,7 +50,6 @@ class Wire:
 
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._admission = admission
-        self._read_pauses = admission.leases.read_pauses
         self._may_hold = admission.hosts.may_hold
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
@@ -74,9 +73,8 @@ class Wire:
         if TRANSFER_KEY in request.meta:
             return await download(request)
         slot = request.meta.get(SLOT_KEY, "")
-        reading = self._read_pauses()
-        if reading is not None or not self._fits(request) or not self._places.take(slot):
-            await self._wait_until_admitted(request, slot, reading)
+        if not self._fits(request) or not self._places.take(slot):
+            await self._wait_until_admitted(request, slot)
         request.meta.pop(TICKET_KEY, None)
         sent_at = self._monotonic()
         response: Response | None = None
@@ -108,12 +106,8 @@ class Wire:
             return False
         return tokens is None or tokens == self._tokens_of(request)
 
-    async def _wait_until_admitted(
-        self, request: Request, slot: str, reading: Awaitable[None] | None
-    ) -> None:
+    async def _wait_until_admitted(self, request: Request, slot: str) -> None:
         """Return, with a place, when ``request`` may be sent; else raise, and end its lease."""
-        if reading is not None:
-            await reading
         try:
             await self._admit(request, slot)
         except BaseException:

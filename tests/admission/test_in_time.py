@@ -225,22 +225,6 @@ def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker
         worker.time.advance(DELAY + 0.1)
 
 
-@pytest.mark.parametrize(("took", "age", "waits"), [(3, 5, False), (3, 7, True)])
-def test_a_request_waits_seldom_for_a_store_that_is_slow(monkeypatch, took, age, waits):
-    worker = Worker()
-    pauses_left = worker.store.pauses_left
-
-    async def slow():
-        worker.time.advance(took)
-        return await pauses_left()
-
-    monkeypatch.setattr(worker.store, "pauses_left", slow)
-    worker.reads_pauses()
-    worker.time.advance(age)
-    assert (worker.admission.leases.read_pauses() is not None) is waits
-    settle()
-
-
 def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
     worker, other = pair(REP_DEFER_TIMEOUT=5)
     for number in (1, 2):

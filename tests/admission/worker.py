@@ -68,8 +68,9 @@ class Worker(Parts):
         self.ends(request, Response(request.url, status=status, headers=headers))
 
     def reads_pauses(self):
-        self.admission.leases.read_pauses()
+        reading = asyncio.ensure_future(self.admission.leases.read_pauses())
         settle()
+        assert reading.done()
 
 
 def told(hold):

@@ -32,25 +32,13 @@ class ExemptsAsync(RobotsTxtMiddleware):
         return None
 
 
-class ExemptsWithSpider(RobotsTxtMiddleware):
-    """As Scrapy's own had it."""
-
-    def process_request(self, request, spider):
-        assert spider.name == "list"
-        return None if is_exempt(request) else super().process_request(request, spider)
-
-
-subclasses = pytest.mark.parametrize("subclass", [Exempts, ExemptsAsync, ExemptsWithSpider])
-takes_spider = pytest.mark.filterwarnings(
-    "ignore:.*requires a spider argument:scrapy.exceptions.ScrapyDeprecationWarning"
-)
+subclasses = pytest.mark.parametrize("subclass", [Exempts, ExemptsAsync])
 
 
 def errors(result):
     return [record.getMessage() for record in result.records if record.levelno >= logging.WARNING]
 
 
-@takes_spider
 @subclasses
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
 @pytest.mark.parametrize("behind", [{}, {SetsUserAgent: 700}], ids=["", "decided again"])
@@ -66,7 +54,6 @@ async def test_what_a_subclass_exempts_is_sent_and_nothing_else(web, subclass, b
     assert result.stats["robotstxt/forbidden"] == 1
 
 
-@takes_spider
 @subclasses
 async def test_a_subclass_is_asked_about_the_url_that_is_sent(web, subclass):
     site = web.site(robots(RULES))
@@ -91,7 +78,6 @@ async def test_a_subclass_is_asked_about_the_url_that_is_sent(web, subclass):
     assert result.dropped == {site.url("/private?2"): "rule"}
 
 
-@takes_spider
 @subclasses
 async def test_a_subclass_is_asked_about_the_url_that_the_handler_followed_to(web, subclass):
     paths = {"/in": [redirect("/private")], "/out": [redirect("/exempt")]}

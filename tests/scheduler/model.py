@@ -232,8 +232,7 @@ class Model:
             self.give_back(request)
 
     async def pass_wire(self, request):
-        if (reading := self.admission.leases.read_pauses()) is not None:
-            await reading
+        await self.admission.leases.read_pauses()
         delay = request.meta["delay"]
         return await self.admission.admit_to_wire(request, Ticket(request.url, delay=delay))
 

@@ -82,8 +82,8 @@ def who_was_under_way_ends_the_pause(self, host, request, sent_at, response, *, 
     return pause_after(self, host, request, math.inf, response, is_probe=is_probe)
 
 
-def pauses_are_not_read(self):
-    return None
+async def pauses_are_not_read(self):
+    pass
 
 
 async def nobody_knows_who_has_refused(self):

@@ -185,6 +185,14 @@ class Worker:
         more = {"dry_run": None, "stores_requests": True}
         self.gate = Gate(crawler, self.admission, drops, clock, self.decide_again, **more)
         self.wire = Wire(crawler, self.admission, self.gate, clock)
+        self.reading = loop.create_task(self.reads_pauses())
+
+    async def reads_pauses(self):
+        """Read them twice a second, as a crawl does, as long as anything is to be sent."""
+        while self.alive:
+            await asyncio.sleep(0.5)
+            if self.tasks:
+                await self.admission.leases.read_pauses()
 
     def time(self):
         return self.world.loop.now + self.world.ahead
