@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.extensions.output_files import encode_json, iso_time, make_file, path_of_setting
+from scrapy_rep.extensions.output_files import encode_json, file_of_setting, iso_time
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
@@ -35,8 +35,7 @@ class RobotsEvidence:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.of(crawler)
-        self._path = path_of_setting(crawler, "REP_EVIDENCE", options.evidence)
-        make_file("REP_EVIDENCE", self._path)
+        self._path = file_of_setting(crawler, "REP_EVIDENCE", options.evidence)
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._dry_run = options.dry_run
@@ -53,13 +52,10 @@ class RobotsEvidence:
     def _spider_opened(self) -> None:
         self._file = _LineFile(self._path, self._crawler)
         connect = self._crawler.signals.connect
-        connect(self._robotstxt_verdict, signals.robotstxt_verdict)
+        connect(self._write, signals.robotstxt_verdict)
         connect(self._robotstxt_forbidden, signals.robotstxt_forbidden)
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal.
         connect(self._spider_closed, scrapy_signals.spider_closed)
-
-    def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
-        self._write(request, verdict, decision)
 
     def _robotstxt_forbidden(self, request: Request, verdict: Verdict) -> None:
         """Write a line about a drop for which no signal of a verdict was sent, as for nofollow."""
@@ -82,7 +78,7 @@ class RobotsEvidence:
         self._file.write(f"{encode_json(values)}\n".encode())
 
     def _spider_closed(self) -> None:
-        self._crawler.signals.disconnect(self._robotstxt_verdict, signals.robotstxt_verdict)
+        self._crawler.signals.disconnect(self._write, signals.robotstxt_verdict)
         self._crawler.signals.disconnect(self._robotstxt_forbidden, signals.robotstxt_forbidden)
         self._file.close()
         if not self._file.lost:

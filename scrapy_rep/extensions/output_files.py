@@ -35,35 +35,25 @@ class _Values:
         return getattr(self._spider, name)
 
 
-def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
-    """Return ``value``, the path in the setting ``name``, with its placeholders replaced.
+def file_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
+    """Return ``value`` of the setting ``name``, placeholders replaced; create the file if missing.
 
-    Raises NotConfigured without a value or ROBOTSTXT_OBEY, SettingsError for wrong placeholders.
+    Raises NotConfigured without a value or ROBOTSTXT_OBEY, SettingsError if it can't be written.
     """
     spider = crawler.spider
     if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
         raise NotConfigured
     try:
-        return Path(value % _Values(spider))
+        path = Path(value % _Values(spider))
     except (AttributeError, ValueError, TypeError) as error:
         raise SettingsError(
             f"{name} is {value!r}: placeholders are %(time)s, %(name)s and other attributes "
             f"of the spider, and %% is a percent sign: {error}"
         ) from None
-
-
-def make_file(name: str, path: Path) -> None:
-    """Create the file of the setting ``name`` unless it exists. Raises SettingsError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("ab").close()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise SettingsError(f"{name} is {str(path)!r}: it can't be written: {why}") from None
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a new file, then rename it to ``path``, which is unchanged after an error."""
-    new = path.with_suffix(".part")
-    new.write_bytes(data)
-    new.replace(path)
+    return path

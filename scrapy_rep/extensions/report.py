@@ -18,13 +18,7 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.output_files import (
-    encode_json,
-    iso_time,
-    make_file,
-    path_of_setting,
-    replace_file,
-)
+from scrapy_rep.extensions.output_files import encode_json, file_of_setting, iso_time
 from scrapy_rep.extensions.report_counts import Counts
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
@@ -51,13 +45,12 @@ class RobotsReport:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.of(crawler)
-        self._path = path_of_setting(crawler, "REP_REPORT", options.report)
+        self._path = file_of_setting(crawler, "REP_REPORT", options.report)
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options
         self._counts = Counts(options.policy)
         self._render = _renderer_of(self._path)
-        make_file("REP_REPORT", self._path)
         self._started = iso_time(time())
         for receiver, signal in self._counts.receivers():
             crawler.signals.connect(receiver, signal)
@@ -96,7 +89,9 @@ class RobotsReport:
             settings["REP_OVERRIDES"] = [asdict(override) for override in self._options.overrides]
         known = {"crawl": crawl, "versions": versions, "settings": settings}
         report = self._render({**known, **self._counts.as_dict()})
-        replace_file(self._path, report.encode())
+        new = self._path.with_suffix(".part")
+        new.write_bytes(report.encode())
+        new.replace(self._path)
 
     def _crawl_values(self, spider: Spider, reason: str) -> dict[str, Any]:
         return {
