@@ -9,7 +9,7 @@ import scrapy
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, held, robots
 from tests.waiting import until
 
 PAGES = [f"/{number}" for number in range(6)]
@@ -32,10 +32,12 @@ def told(result):
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_requests_under_way_do_not_use_up_retries(web, status):
-    site = web.site(answer(404), paths={path: [refuses(status, "2"), OK] for path in PAGES})
+    site = web.site(answer(404), paths={path: [held(refuses(status, "2")), OK] for path in PAGES})
     waits = []
 
     async def look(crawler):
+        await until(lambda: len(site.targets) == len(PAGES))
+        site.release()
         waits.extend(await until(lambda: Robots.of(crawler).waits()))
 
     result = await crawled(site, meanwhile=look)
