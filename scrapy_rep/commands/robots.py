@@ -11,7 +11,6 @@ from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
-from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
 from scrapy_rep import stores
@@ -92,9 +91,7 @@ class Command(ScrapyCommand):
             settings.set(name, value, priority="cmdline")
         for message in unknown_settings(settings):
             print(message, file=sys.stderr)
-        addons = settings.getdict("ADDONS")
-        if not any(load_object(addon) is Addon for addon in addons):
-            settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
+        settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
         if opts.agent is not None:
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         if args[:1] == [PLAN.name] and opts.purpose:
