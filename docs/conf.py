@@ -108,7 +108,7 @@ class Setting(Known):
         """Begin with the default, and with what the setting takes."""
         option = SETTINGS.get(self.arguments[0])
         if option is not None:
-            takes = option.metadata["takes"]
+            takes = option.metadata["reader"].takes
             default = nodes.literal(text=in_words(option.default, takes))
             line = nodes.paragraph(
                 "", "Default: ", default, nodes.Text(f". Valid values: {takes}.")
@@ -147,7 +147,7 @@ def fill_settings(_: Sphinx, doctree: nodes.document) -> None:
         first = place["first"]
         for name in [*first, *(name for name in found if name not in first)]:
             option = SETTINGS[name]
-            default = in_words(option.default, option.metadata["takes"])
+            default = in_words(option.default, option.metadata["reader"].takes)
             rows.append((name, default, found[name].rstrip(".")))
         table = table_of(rows, widths=(5, 4, 7))
         for number, row in enumerate(list(table.findall(nodes.row))[1:]):
@@ -218,11 +218,6 @@ def passed() -> Rows:
         yield (name, *(number.replace(" of ", "/") for number in numbers))
 
 
-def speed() -> Rows:
-    """Return the times of parsers that run in Python."""
-    return answers.speed_table(answers.read(answers.SPEED))
-
-
 TABLES: dict[Callable[[], Rows], tuple[int, ...]] = {
     status_classes: (),
     rooms: (1, 3),
@@ -231,7 +226,6 @@ TABLES: dict[Callable[[], Rows], tuple[int, ...]] = {
     findings: (1, 4),
     acid_crawlers: (),
     passed: (4, 2, 2, 2, 2, 2, 2),
-    speed: (),
 }
 """Tables that are drawn from the code, or from results, with the widths of their columns."""
 
@@ -239,7 +233,6 @@ NOTES: dict[Callable[[], Rows], Callable[[], str]] = {
     passed: lambda: "Passed, of those of the {cases} cases that apply to the parser.".format_map(
         answers.read()
     ),
-    speed: lambda: answers.read(answers.SPEED)["says"],
 }
 """What stands below some of them."""
 
@@ -249,7 +242,7 @@ class Drawn(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        for path in (acid.FILE, answers.RESULTS, answers.SPEED):
+        for path in (acid.FILE, answers.RESULTS):
             self.env.note_dependency(str(path))
         (rows,) = (each for each in TABLES if each.__name__ == self.name.replace("-", "_"))
         table = table_of([*rows()], TABLES[rows])
