@@ -1,9 +1,8 @@
 """The leases of hosts in the store, by which all workers together keep delays and pauses.
 
 A worker that sends a request to a host with a delay has the lease of the host until the delay is
-over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE``. A second lease
-under this name tells from the first refusal of a host until its next other response that it has
-refused. So a worker that first meets the host after its pause knows that it must send a probe.
+over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE``. Each worker that
+has seen the pause sends a probe of its own after it, with the lease: one after the other.
 
 A crawl reads the pauses in the store before it sends anything, and then twice a second.
 """
@@ -11,12 +10,10 @@ A crawl reads the pauses in the store before it sends anything, and then twice a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 from uuid import uuid4
 
 from scrapy_rep.stores.base import (
     PAUSE,
-    REFUSED,
     Change,
     Claim,
     Lease,
@@ -28,10 +25,6 @@ from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Background
 from scrapy_rep.utils.log import LimitedLogger
-
-_REFUSED_FOR: Final = 600.0
-"""Seconds after a pause in which a worker that first meets the host sends a probe, if no worker
-has got a response that ends that time."""
 
 
 class HostLeases:
@@ -47,8 +40,8 @@ class HostLeases:
         self._logger = LimitedLogger(__name__)
         self.background: Background = Background()
         """Tasks that use the leases, which a crawl waits for before it ends."""
-        self.adopt_pauses: Callable[[Mapping[str, float], float], None] | None = None
-        """Called with ``pauses_left``, and when their reading began; None: they are not read."""
+        self.adopt_pauses: Callable[[Mapping[str, float]], None] | None = None
+        """Called with ``pauses_left``; None: they are not read."""
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
         """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
@@ -67,9 +60,9 @@ class HostLeases:
         """Let the lease of this worker end in ``lease`` seconds, None if it has none.
 
         If ``pause`` is above 0, a pause of as many seconds takes its place at once, or lasts as
-        long as the lease if that is longer; the host is marked as refusing.
+        long as the lease if that is longer.
         """
-        key, refused = key_of_host(host), key_of_host(host, REFUSED)
+        key = key_of_host(host)
         changes: list[Change] = []
         # A pause lasts at least as long as the lease that it replaces. That of this worker may be
         # for a probe that is under way, and is shortened first.
@@ -79,28 +72,17 @@ class HostLeases:
             changes.append(Release(key, self._name))
         if pause:
             changes.append(Claim(key, PAUSE, pause, force=True))
-            changes.append(Claim(refused, PAUSE, pause + _REFUSED_FOR, force=True))
         self._store.put(*changes)
-
-    def answered(self, host: str) -> None:
-        """Note that ``host`` doesn't refuse requests any more."""
-        self._store.put(Release(key_of_host(host, REFUSED), PAUSE))
 
     async def read_pauses(self) -> None:
         """Read the pauses in the store, and adopt them."""
         if self.adopt_pauses is not None:
-            began = self._clock.monotonic()
-            self.adopt_pauses(await self.pauses_left(), began)
+            self.adopt_pauses(await self.pauses_left())
 
     async def pauses_left(self) -> dict[str, float]:
-        """Return the seconds left of the pause of each host that has refused; 0 if it is over."""
-        found: dict[str, float] = {}
-        for key, left in (await self._store.pauses_left()).items():
-            if (host := host_of_key(key)) is not None:
-                found[host] = left
-            elif (host := host_of_key(key, REFUSED)) is not None:
-                found.setdefault(host, 0.0)
-        return found
+        """Return the seconds left of the pause of each host."""
+        pauses = (await self._store.pauses_left()).items()
+        return {host: left for key, left in pauses if (host := host_of_key(key)) is not None}
 
     async def pause_until(self, host: str) -> float | None:
         """Return when the pause of ``host`` ends, in seconds since the epoch; None without one."""

@@ -140,7 +140,6 @@ class Hosts:
         self._backs_off = options.back_off_max > 0 and not options.dry_run
         self._max = options.back_off_max
         self._timeout = options.defer_timeout or _TIMEOUT
-        self._leases = leases
         self._clock = clock
         self._listener = listener
         self._hosts: dict[str, Host] = {}
@@ -372,7 +371,6 @@ class Hosts:
         host.refused = host.given_up = False
         host.last_pause, host.until, host.next_to_leave = 0.0, -math.inf, -math.inf
         del self.refused[host.name]
-        self._leases.answered(host.name)
         self._notify(host)
 
     def _adopt_pause(self, host: Host, left: float) -> None:
@@ -395,16 +393,9 @@ class Hosts:
         level, host = logging.DEBUG if times else logging.INFO, ascii(origin.host)[1:-1]
         self._logger.log(level, "%s answered %d: no requests for %.3g s", host, status, seconds)
 
-    def _adopt_pauses(self, pauses: Mapping[str, float], began: float) -> None:
-        """Adopt the pauses in the store; end those that others ended; add hosts to be probed."""
-        for name, host in self.refused.items():
-            if name not in pauses and host.until <= began:
-                host.until = -math.inf  # another worker got an answer
+    def _adopt_pauses(self, pauses: Mapping[str, float]) -> None:
         for name, left in pauses.items():
-            if left > _CLOCK_SLACK:
-                self._adopt_pause(self._record(name), left)
-            elif name not in self.refused:
-                self._back_off(self._record(name), 0.0)
+            self._adopt_pause(self._record(name), left)
 
 
 def _longest_wait(ask: Ask) -> float:

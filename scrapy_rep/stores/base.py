@@ -9,25 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, Protocol
 
 PAUSE: Final = "pause"
-"""The holder of leases that no worker has: that of a host in a pause, and those of REFUSED."""
-HOST: Final = "host"
-"""The kind of the lease of a host: see ``key_of_host``."""
-REFUSED: Final = "refused"
-"""The kind of a lease that marks a host that has refused. PAUSE holds it from the refusal until
-another response, or some time after the pause."""
+"""The holder of a lease that no worker has: that of a host in a pause."""
+_HOST: Final = "host:"
+"""The first characters of the key of the lease of a host."""
 WORKER: Final = "worker:"
 """The first characters of the key of a lease that says that a worker uses the store."""
 
 
-def key_of_host(host: str, kind: str = HOST) -> str:
-    """Return the key of a lease of ``kind`` that concerns a host."""
-    return f"{kind}:{host}"
+def key_of_host(host: str) -> str:
+    """Return the key of the lease of a host."""
+    return f"{_HOST}{host}"
 
 
-def host_of_key(key: str, kind: str = HOST) -> str | None:
-    """Return the host that a lease of ``kind`` concerns; None if ``key`` is of another kind."""
-    prefix, _, host = key.partition(":")
-    return host if prefix == kind else None
+def host_of_key(key: str) -> str | None:
+    """Return the host whose lease has ``key``; None if it is another lease."""
+    return key.removeprefix(_HOST) if key.startswith(_HOST) else None
 
 
 class StoreError(Exception):
@@ -112,10 +108,7 @@ class Store(Protocol):
         """Make the changes in order; return for each Claim the lease afterwards, else None."""
 
     def pauses_left(self) -> Mapping[str, float]:
-        """Return the keys whose leases PAUSE holds, and the seconds until each ends.
-
-        Those of the kind HOST are pauses, those of REFUSED are marks, which outlast the pause.
-        """
+        """Return the keys whose leases PAUSE holds, and the seconds until each ends."""
 
     def keys(self) -> Iterator[str]:
         """Yield the keys of all records. One that is put or deleted meanwhile may be missing."""

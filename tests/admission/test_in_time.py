@@ -238,18 +238,6 @@ def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
         worker.time.advance(7.1)
 
 
-def test_refusals_before_another_worker_got_an_answer_do_not_count():
-    worker, other = pair(REP_DEFER_TIMEOUT=5)
-    for number, status in enumerate((429, 200, 429)):
-        sent = page(number)
-        assert worker.sends(sent) is None
-        worker.answered(sent, status, 4)
-        other.reads_pauses()
-        worker.time.advance(0 if number == 2 else 4.1)
-    assert other.sends(page(3)) == (REFUSED, pytest.approx(worker.time.now + 4))
-    assert not other.hosts.is_dropping("a.example")
-
-
 def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
     monkeypatch.setattr(hosts, "_MAX_HOSTS", 4)
     worker = Worker()

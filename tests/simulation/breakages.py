@@ -16,7 +16,7 @@ from scrapy_rep.utils.requests import host_of
 change = MemoryStore._change
 pause_after = Hosts._pause_after
 acquire, ended = Hosts.acquire, Hosts.ended
-hold, end, pauses_left = Hosts.hold, Admission.ended, HostLeases.pauses_left
+hold, end = Hosts.hold, Admission.ended
 
 
 def a_lease_is_given_to_all(self, asked):
@@ -86,10 +86,6 @@ async def pauses_are_not_read(self):
     pass
 
 
-async def nobody_knows_who_has_refused(self):
-    return {host: left for host, left in (await pauses_left(self)).items() if left}
-
-
 BREAKAGES = {
     broken.__name__.replace("_", " "): (owner, name, broken)
     for owner, name, broken in [
@@ -104,7 +100,6 @@ BREAKAGES = {
         (Hosts, "not_acquired", who_is_refused_stays_the_probe),
         (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
         (HostLeases, "read_pauses", pauses_are_not_read),
-        (HostLeases, "pauses_left", nobody_knows_who_has_refused),
         (Admission, "ended", any_request_ends_the_lease),
         (Hosts, "hold", what_begins_during_a_claim_is_not_seen),
     ]

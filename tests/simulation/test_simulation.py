@@ -16,7 +16,6 @@ FOUND_BY = {
     "what begins during a claim is not seen": 28,
     "any lease is released": 43,
     "who was under way ends the pause": 43,
-    "nobody knows who has refused": 308,
     "one of those who wait is woken": 335,
 }
 """A seed that finds it, which is tried first: others take long. After a change it may be another."""

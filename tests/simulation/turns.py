@@ -32,7 +32,7 @@ from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import PAUSE, REFUSED, Claim, StoreError, host_of_key
+from scrapy_rep.stores.base import PAUSE, Claim, StoreError, host_of_key
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.clock import Clock
@@ -134,8 +134,6 @@ class Shared:
         for key, left in found.items():
             if (host := host_of_key(key)) is not None:
                 self.worker.world.told(self.worker, host, left)
-            elif (pause := self.worker.world.pauses.get(host_of_key(key, REFUSED))) is not None:
-                pause.told.add(self.worker)  # it has met the host only now, perhaps
 
 
 class Worker:
