@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, compress
+from operator import itemgetter
 from sys import getsizeof, maxsize
 from typing import Final
 
@@ -31,17 +32,12 @@ _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _INDEX_FILE: Final = "/index.htm"
 _directory_of: Final = re.compile(r"(.*/)index\.htm[^/]*").fullmatch
-_GAPS: Final = re.compile("|".join([r"\*+", *QUERY_DATA]))
+_QUERY_DATA: Final = re.compile("|".join(QUERY_DATA))
 _LONE_PERCENT: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
-_SCANS: Final = 4
-"""Number of verdicts before patterns are filed, which takes about as long as five of them."""
-_MAX_SCAN: Final = 2**22
-"""Length of all patterns times length of a target above which they are always filed. So no verdict
-before that takes much longer than 10 ms."""
 _NEEDLE: Final = 6
 """Maximum length of a needle: the end of a part, as patterns differ there."""
 _FEW: Final = 128
-"""Number of needles up to which a target is searched for each of them."""
+"""Number of beginnings, or needles, up to which a target is compared with each of them."""
 _LONE_WORK: Final = 512
 """Characters that a rule with a lone ``%`` counts for MAX_WORK, as none is filed. No real file has
 more than three of them."""
@@ -103,54 +99,65 @@ def _in_query(part: str, target: str, position: int) -> tuple[str, int]:
 class _Index:
     """Patterns and words, filed by the text of the patterns.
 
-    Those without a ``*`` are sorted, and each knows its parent: the longest one that it begins
-    with. So all that begin a target are the last one that is not greater than the target, its
-    parent, the parent of that and so on. Those with a ``*`` have a needle, which all targets that
-    match contain.
+    A pattern without a ``*`` is a beginning of targets, and so is the text before the first one.
+    If that is short, or has another pattern, the pattern is filed by its needle instead, which all
+    targets that match contain.
+
+    Beginnings are sorted when a target has one of them: most targets have none, which takes one
+    call to see. Then those of a target are the last one that isn't greater, and outer ones, with
+    which their next one begins.
     """
 
-    __slots__ = ("_begins", "_needles", "_parents", "_sizes", "_words")
+    __slots__ = ("_begins", "_needles", "_outermost", "_rules", "_sizes", "_sorted", "_words")
 
-    def __init__(self, patterns: Sequence[str], words: Sequence[int]) -> None:
-        word_of = dict(zip(patterns, words, strict=False))
-        if len(word_of) < len(words):  # of equal patterns, the last in this order decides
-            rules = zip(patterns, words, strict=True)
-            word_of = dict(sorted(rules, key=lambda rule: (rule[1] & 1, -rule[1])))
+    def __init__(self, lines: Sequence[str], words: Sequence[int]) -> None:
+        word_of = dict(zip(lines, words, strict=False))
+        if len(word_of) < len(words):  # of equal patterns, the first Allow decides, or the first
+            rules = [*zip(lines, words, strict=True)][::-1]
+            word_of = dict(rules) | {line: word for line, word in rules if word & 1}
         word_of.pop("", None)  # a rule without a path matches nothing
-        wild = [pattern for pattern in word_of if "*" in pattern]
-        needles: dict[str, list[str]] = {}
-        # In a query, some escapes match a character.
-        for pattern, parts in zip(wild, _GAPS.sub("*", "\n".join(wild)).split("\n"), strict=False):
-            longest = max(reversed(parts.rstrip("*$").split("*")), key=len)
-            rules_of_needle = needles.setdefault(longest[-_NEEDLE:] or "/", [])
-            rules_of_needle.append(f"{pattern}\n{word_of.pop(pattern)}\n")
-        begins = {pattern.encode(): word for pattern, word in word_of.items()}
-        self._begins = sorted(begins)
-        self._words = array("I", map(begins.__getitem__, self._begins))
-        self._parents = array("i", _parents_of(self._begins))
-        self._needles = {needle: "".join(rules) for needle, rules in needles.items()}
-        self._sizes = tuple(set(map(len, needles)))
+        filed: dict[str, list[str]] = {}
+        needles = set()
+        for pattern in [pattern for pattern in word_of if "*" in pattern]:
+            word = word_of.pop(pattern)
+            text = pattern.rstrip("*$")
+            begin = text.partition("*")[0]
+            if begin == text or (len(begin) >= _NEEDLE and begin not in filed):
+                text = begin
+                word_of.setdefault(begin, 0)
+            else:
+                # In a query, some escapes match a character.
+                parts = (_QUERY_DATA.sub("*", text) if "%" in text else text).split("*")
+                if len(parts[-1]) < _NEEDLE:
+                    parts.sort(key=len)
+                text = parts[-1][-_NEEDLE:] or "/"
+                needles.add(text)
+            filed.setdefault(text, []).append(f"{pattern}\n{word}\n")
+        self._begins = tuple(map(str.encode, word_of))
+        self._words = array("I", word_of.values())
+        self._sorted: tuple[tuple[bytes, ...], ...] = ()
+        self._outermost: tuple[bytes, ...] = ()
+        self._rules = {text: "".join(rules) for text, rules in filed.items()}
+        self._needles = tuple(needles)
+        self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
 
     def matching(self, target: str) -> list[_Ranked]:
         """Return the rules that match; of those with equal patterns, only the one that decides."""
-        found, rules = [], ""
-        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
-        ended = f"{target}$".encode()
-        at = bisect_right(self._begins, ended) - 1
-        while at >= 0:
-            begin = self._begins[at]
-            if ended.startswith(begin):
-                found.append(_ranked(begin.decode(), self._words[at]))
-            at = self._parents[at]
+        found: list[_Ranked] = []
+        rules = ""
+        for begin in self._beginnings_of(target):
+            text = begin.decode()
+            if word := self._words[bisect_left(self._begins, begin)]:
+                found.append(_ranked(text, word))
+            if text in self._rules:
+                rules += self._rules[text]
         needles: Collection[str] = self._needles
         if len(needles) > _FEW:
-            places = range(len(target))
-            needles = self._needles.keys() & {
-                target[at : at + n] for n in self._sizes for at in places
-            }
+            ats = range(len(target))
+            needles = self._rules.keys() & {target[at : at + n] for n in self._sizes for at in ats}
         for needle in needles:
             if needle in target:
-                rules += self._needles[needle]
+                rules += self._rules[needle]
         if rules:
             lines = rules.split("\n")
             for pattern, digits in zip(lines[::2], lines[1::2], strict=False):
@@ -158,25 +165,35 @@ class _Index:
                     found.append(_ranked(pattern, int(digits)))
         return found
 
+    def _beginnings_of(self, target: str) -> Sequence[bytes]:
+        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
+        ended = f"{target}$".encode()
+        many = self._sorted and len(self._begins) > _FEW
+        if not many and not ended.startswith(self._begins):
+            return ()
+        if not self._sorted:
+            self._sort()
+        near = [texts[bisect_right(texts, ended) - 1] for texts in self._sorted]
+        return [begin for begin in (*near, *self._outermost) if ended.startswith(begin)]
 
-def _parents_of(texts: Sequence[bytes]) -> Iterator[int]:
-    """Yield for each of the sorted texts the index of its parent, or -1."""
-    begun: list[int] = []
-    for at, text in enumerate(texts):
-        while begun and not text.startswith(texts[begun[-1]]):
-            begun.pop()
-        yield begun[-1] if begun else -1
-        begun.append(at)
+    def _sort(self) -> None:
+        order = sorted(range(len(self._begins)), key=self._begins.__getitem__)
+        self._words = array("I", [self._words[at] for at in order])
+        self._begins = tuple([self._begins[at] for at in order])
+        outer = _outer(self._begins)
+        self._sorted = (self._begins, outer) if outer else (self._begins,)
+        self._outermost = _outer(outer)
+
+
+def _outer(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return those of the sorted texts with which the next one begins."""
+    return tuple(compress(texts, map(bytes.startswith, texts[1:], texts))) if texts else ()
 
 
 class RuleSet:
-    """The rules for one crawler; ``verdict_for`` decides on a target.
+    """The rules for one crawler; ``verdict_for`` decides on a target."""
 
-    For the first targets, all patterns are compared, as most sites of a broad crawl have few pages.
-    Then the patterns are filed.
-    """
-
-    __slots__ = ("_index", "_lone", "_longest", "_patterns", "_raws", "_scans", "_words", "nbytes")
+    __slots__ = ("_index", "_lone", "_longest", "_raws", "nbytes")
 
     def __init__(self, values: Sequence[bytes], words: Sequence[int]) -> None:
         """``values`` and ``words`` are as for ``rules_of``."""
@@ -199,23 +216,21 @@ class RuleSet:
                 for value, line, word in rules_of_file
                 if word & 1 and (found := _directory_of(line))
             ]
-            values, lines, words = zip(*rules_of_file, *directories, strict=True)
+            rules_of_file = sorted([*rules_of_file, *directories], key=itemgetter(2))
+            values, lines, words = zip(*rules_of_file, strict=True)
             patterns = "\n".join(lines)
         self._raws: dict[int, bytes] = {}
         if patterns.encode() != written:  # most values already are in canonical form
             pairs = zip(words, values, lines, strict=False)
             self._raws = {word: raw for word, raw, line in pairs if raw != line.encode()}
-        self._patterns = patterns
-        self._words: Sequence[int] = array("I", words)
-        self._scans = _SCANS
-        self._index: _Index | None = None
+        self._index = _Index(lines, words)
         wild = [line for line in lines if "*" in line]
         lone = [form for form, *_ in self._lone if "*" in form]
         work = sum(map(len, wild + lone)) + _LONE_WORK * len(self._lone)
         self._longest = MAX_WORK // work if work else maxsize
         parts = chain([self, patterns, self._raws, self._lone], *self._raws.items(), *self._lone)
         self.nbytes: int = sum(map(getsizeof, parts))
-        """Estimated size in memory, in bytes, with what is built for the fifth verdict."""
+        """Estimated size in memory, in bytes."""
         self.nbytes += _FILED_BYTES * len(words) + _WILD_BYTES * len(wild) + 64 * len(self._lone)
 
     def verdict_for(self, target: str) -> Verdict:
@@ -229,15 +244,7 @@ class RuleSet:
             return ALLOWED_ROBOTSTXT
         if len(target) > self._longest:
             return _TOO_COSTLY
-        if self._index is not None:
-            found = self._index.matching(target)
-        elif self._scans and len(self._patterns) * len(target) <= _MAX_SCAN:
-            self._scans -= 1
-            found = self._scan(target)
-        else:
-            self._index = _Index(self._patterns.split("\n"), self._words)
-            self._patterns, self._words = "", ()
-            found = self._index.matching(target)
+        found = self._index.matching(target)
         if self._lone and isinstance(target, Target):
             found += [
                 _ranked(pattern, word)
@@ -248,14 +255,6 @@ class RuleSet:
             return _NO_RULE
         _, _, word, pattern = max(found)
         return _verdict_of(pattern, -word, self._raws.get(-word))
-
-    def _scan(self, target: str) -> list[_Ranked]:
-        ended = f"{target}$"
-        return [
-            _ranked(line, word)
-            for line, word in zip(self._patterns.split("\n"), self._words, strict=False)
-            if line and (ended.startswith(line) or ("*" in line and is_match(line, target)))
-        ]
 
 
 @lru_cache(_VERDICTS)
