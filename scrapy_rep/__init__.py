@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy_rep.exceptions import SettingsError as SettingsError
     from scrapy_rep.extensions.evidence import RobotsEvidence as RobotsEvidence
     from scrapy_rep.extensions.report import RobotsReport as RobotsReport
-    from scrapy_rep.robotparser import RobotParser as RobotParser
+    from scrapy_rep.robots import RobotParser as RobotParser
     from scrapy_rep.robots import Robots as Robots
     from scrapy_rep.robots import Wait as Wait
     from scrapy_rep.scheduler.priority_queue import (
@@ -71,8 +71,7 @@ _NAMES: Final = {
     "exceptions": "CrawlClosingError RobotsTxtDisallowed RobotsUsageDisallowed SettingsError",
     "extensions.evidence": "RobotsEvidence",
     "extensions.report": "RobotsReport",
-    "robotparser": "RobotParser",
-    "robots": "Robots Wait",
+    "robots": "RobotParser Robots Wait",
     "scheduler.priority_queue": "RobotsAwarePriorityQueue",
     "scheduler.redis_queue": "RobotsAwareRedisFifoQueue RobotsAwareRedisLifoQueue "
     "RobotsAwareRedisQueue",

@@ -32,8 +32,7 @@ from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.robotparser import RobotParser
-from scrapy_rep.robots import Robots
+from scrapy_rep.robots import RobotParser, Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
