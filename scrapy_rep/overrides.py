@@ -155,7 +155,7 @@ def _parse_entry(entry: Any, others: Collection[str]) -> Override:
         not isinstance(path, str | Path) or not str(path) or "\0" in str(path)
     ):
         raise ValueError("'path' must name the file with the rules")
-    tokens = _parse_tokens(entry.get("agent")) if policy == "agent" else ()
+    tokens = parse_tokens(entry.get("agent")) if policy == "agent" else ()
     host = _parse_host(entry.get("host"))
     if host in others:
         raise ValueError("there is one for this host already")
@@ -178,7 +178,8 @@ def _parse_host(value: Any) -> str:
     raise ValueError("'host' must be a host name, or '.' and a domain, without scheme and port")
 
 
-def _parse_tokens(value: Any) -> tuple[str, ...]:
+def parse_tokens(value: Any) -> tuple[str, ...]:
+    """Return the product tokens in a setting. Raises ValueError if there is none."""
     values = [value] if isinstance(value, str) else value
     if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
         tokens = tokens_of_setting(values)

@@ -13,10 +13,9 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.overrides import Override, overrides_reader
+from scrapy_rep.overrides import Override, overrides_reader, parse_tokens
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.access_policy import Policy
-from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.stores.uri import TAKES, StoreConfig, check_uri, without_secrets
 from scrapy_rep.utils.per_crawl import get_or_add_part
@@ -36,14 +35,9 @@ from scrapy_rep.utils.setting_readers import (
 def _tokens(value: Any) -> tuple[str, ...] | None:
     if value == "":
         return None
-    if isinstance(value, str):
-        value = json.loads(value) if value.lstrip().startswith("[") else [value]
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise TypeError
-    tokens = tokens_of_setting(value)
-    if not tokens:
-        raise ValueError
-    return tokens
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = json.loads(value)
+    return parse_tokens(value)
 
 
 @partial(Reader, TAKES)

@@ -5,6 +5,8 @@ import json
 import sys
 from typing import Final
 
+from scrapy.crawler import Crawler
+
 from scrapy_rep.commands.arguments import (
     Subcommand,
     check_url,
@@ -17,7 +19,6 @@ from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
 from scrapy_rep.protocol.lint import Lint, lint
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import counted, printable, short, without_credentials
 
 _WIDTH: Final = 56  # of the columns with lines of the file and their meanings
@@ -28,7 +29,13 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     if "://" in source:
         source = without_credentials(source)
         check_url(source)
-        record = runner.run(lambda crawler: _look_up(robots_of(crawler), source))
+
+        async def look_up(crawler: Crawler) -> Record | None:
+            robots = robots_of(crawler)
+            await robots.robotstxt(source)  # even if an entry of REP_OVERRIDES decides on the URL
+            return await robots.record(source)
+
+        record = runner.run(look_up)
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {printable(record.last.evidence.summary)}"
             print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
@@ -46,12 +53,6 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     else:
         print(_as_text(name, result))
     return EXIT_NO if result.findings else EXIT_OK
-
-
-async def _look_up(robots: Robots, url: str) -> Record | None:
-    # Fetches robots.txt even if an entry of REP_OVERRIDES decides on the URL.
-    await robots.robotstxt(url)
-    return await robots.record(url)
 
 
 def _as_text(source: str, result: Lint) -> str:
