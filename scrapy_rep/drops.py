@@ -10,10 +10,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Hashable
 from time import time
-from typing import Final
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.utils.project import inside_project
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
@@ -173,11 +174,13 @@ class Drops:
         # A callback may copy the meta of a start request, but then a page was received.
         if (starts := self._starts.total) and not stats.value(self._crawler, _PAGES):
             stats.count(self._crawler, stats.FORBIDDEN_START_COUNT, starts)
+            spider: Any = self._crawler.spider
             self._logger.warning(
                 "No page was fetched, because robots.txt disallows the start requests: %d. For the "
-                "rules run: scrapy robots explain %a%s",
+                "rules run: scrapy robots explain %a%s%s",
                 starts,
                 without_credentials(self._first_start),
+                f" --spider {spider.name}" if inside_project() else "",
                 self._starts.table(),
             )
         links = stats.value(self._crawler, stats.TAGS_NOFOLLOW)

@@ -195,7 +195,7 @@ async def test_a_long_rule_is_cut_in_log_lines_messages_and_the_report(web, tmp_
     assert path.stat().st_size < 40_000  # with the text itself
 
 
-async def test_a_crawl_whose_start_requests_are_all_disallowed_says_so(web):
+async def test_a_crawl_whose_start_requests_are_all_disallowed_says_so(web, monkeypatch):
     site, other = web.site(robots("User-agent: *\nDisallow: /\n")), web.site()
     site_rule = f"Disallow: / (line 2 of {site.url('/robots.txt')})"
     other.change(
@@ -212,6 +212,11 @@ async def test_a_crawl_whose_start_requests_are_all_disallowed_says_so(web):
         f"       1  Disallow: /no (line 2 of {other.url('/robots.txt')})",
     ]
     assert result.stats["robotstxt/forbidden_start_count"] == 4
+    with monkeypatch.context() as patch:
+        patch.setenv("SCRAPY_SETTINGS_MODULE", "tests")  # in a project
+        result = await crawl(*closed, settings=AS_BY_DEFAULT)
+        (warning,) = result.messages(logging.WARNING)
+        assert warning.splitlines()[0].endswith(f"{site.url('/a')!r} --spider list")
     for more, settings in ([other.url("/")], {}), ([], {"REP_DRY_RUN": True}):
         result = await crawl(*closed, *more, settings={**AS_BY_DEFAULT, **settings})
         assert not [text for text in result.messages() if text.startswith("No page")]
