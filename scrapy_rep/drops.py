@@ -26,7 +26,7 @@ from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import (

@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 from itertools import count
 
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 
 
 class Call:

@@ -30,7 +30,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wake_engine

@@ -22,8 +22,7 @@ from scrapy_rep.stores.base import (
     key_of_host,
 )
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.concurrency import Background
+from scrapy_rep.utils.concurrency import Background, Clock
 from scrapy_rep.utils.log import LimitedLogger
 
 

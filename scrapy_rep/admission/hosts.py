@@ -39,7 +39,7 @@ from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.download_settings import default_download_timeout
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger

@@ -21,7 +21,7 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import INTERACTIVE, Options
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted
 

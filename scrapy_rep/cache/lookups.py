@@ -38,8 +38,7 @@ from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Claim, Put, Release
 from scrapy_rep.stores.write_behind import Known, WriteBehind
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
-from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Background, Promise
+from scrapy_rep.utils.concurrency import Background, Clock, Promise, Timer
 from scrapy_rep.utils.log import LimitedLogger
 
 if sys.platform != "win32":

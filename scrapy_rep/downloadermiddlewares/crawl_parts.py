@@ -35,8 +35,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robots import RobotParser, Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
-from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.concurrency import Background, within
+from scrapy_rep.utils.concurrency import Background, Clock, within
 from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, remove_part

@@ -54,8 +54,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.concurrency import Clock, Promise, Timer
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request
 from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine

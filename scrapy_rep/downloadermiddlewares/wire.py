@@ -26,8 +26,7 @@ from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wrap_downloads

@@ -32,7 +32,7 @@ from scrapy_rep.scheduler.jobdir_state import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.utils import download_slots, scrapy_internals
-from scrapy_rep.utils.clock import Clock, Timer
+from scrapy_rep.utils.concurrency import Clock, Timer
 from scrapy_rep.utils.download_slots import downloads_of_slot, slot_name
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine

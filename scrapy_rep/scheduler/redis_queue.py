@@ -35,7 +35,7 @@ from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.download_slots import slot_name
 from scrapy_rep.utils.scrapy_internals import is_closing, wake_engine
 from scrapy_rep.utils.text import counted

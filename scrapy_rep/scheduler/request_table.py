@@ -36,9 +36,8 @@ from scrapy_rep.utils.sqlite import (
     DamagedFileError,
     FileError,
     FileFormat,
-    ForeignFileError,
     LockedFileError,
-    OtherVersionError,
+    OtherFormatError,
     file_errors,
     open_file,
     transaction,
@@ -58,8 +57,7 @@ _SCHEMA: Final = (
 FORMAT: Final = FileFormat(0x52455002, 3, _SCHEMA)
 _ADVICE: Final = {
     LockedFileError: "Another crawl is using this JOBDIR",
-    ForeignFileError: "Set JOBDIR to a new directory",
-    OtherVersionError: "Finish its crawl with that version, or set JOBDIR to a new directory",
+    OtherFormatError: "Finish its crawl with that version, or set JOBDIR to a new directory",
     DamagedFileError: "Restore a copy of it, or set JOBDIR to a new directory",
     FileError: "Set JOBDIR to a new directory that can be written",
 }

@@ -29,9 +29,8 @@ from scrapy_rep.utils.sqlite import (
     DamagedFileError,
     FileError,
     FileFormat,
-    ForeignFileError,
     Identity,
-    OtherVersionError,
+    OtherFormatError,
     file_errors,
     identity_of,
     open_file,
@@ -52,7 +51,6 @@ FORMAT: Final = FileFormat(
         # Of the other leases there are many, and they are not searched.
         f"CREATE INDEX leases_of_pauses ON leases (origin) WHERE holder = '{PAUSE}'",
     ),
-    auto_vacuum="INCREMENTAL",
 )
 # A lease is valid for its seconds after the time at which it was taken, and for as many seconds
 # before that time: a clock may be set back.
@@ -108,8 +106,6 @@ _PRUNE_EVERY: Final = 300.0
 _PRUNED: Final = 2_000
 """Number of written records after which the next pruning doesn't wait for _PRUNE_EVERY, and of
 records that a pruning deletes at most, so that other processes don't wait long."""
-_FREE_PAGES: Final = 2_000
-"""Maximum number of free pages returned to the file system after a pruning."""
 
 
 class _Connection:
@@ -139,8 +135,7 @@ class _Connection:
             self.close()
             advice = {
                 DamagedFileError: "; delete it, or set REP_STORE to another file",
-                ForeignFileError: "; set REP_STORE to another file",
-                OtherVersionError: "; delete it, or set REP_STORE to another file",
+                OtherFormatError: "; set REP_STORE to another file",
             }.get(type(error), "")
             raise StoreError(f"it is {error}{advice}") from error
 
@@ -263,5 +258,3 @@ class SQLiteStore:
                 values = {"most": _PRUNED, "bytes": used - self._max_bytes}
                 pruned += connection.execute(_DROP_OLDEST, values).rowcount
         self._prune_at = monotonic() + (0.0 if pruned >= _PRUNED else _PRUNE_EVERY)
-        # Not ``execute``: it would stop after the first freed page, which it returns as a row.
-        connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")

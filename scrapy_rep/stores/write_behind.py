@@ -30,8 +30,7 @@ from scrapy_rep.stores.base import (
 )
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
-from scrapy_rep.utils.clock import Clock, Timer
-from scrapy_rep.utils.concurrency import Background, Promise, Worker, within
+from scrapy_rep.utils.concurrency import Background, Clock, Promise, Timer, Worker, within
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted
 

@@ -1,13 +1,15 @@
-"""Background tasks, threads, pauses and time limits, with every reactor and without a reactor."""
+"""Clocks, background tasks, threads, pauses and time limits, with every reactor and without one."""
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
+from time import monotonic, time
 from types import coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -17,6 +19,26 @@ from twisted.python.failure import Failure
 from scrapy_rep.utils.log import LimitedLogger
 
 T = TypeVar("T")
+
+
+class Timer(Protocol):
+    """A scheduled call of a function."""
+
+    def cancel(self) -> None:
+        """Cancel the call."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The functions with which a crawl reads the time and sets timers. Tests replace them."""
+
+    time: Callable[[], float] = time
+    """Returns the seconds since the epoch. They may decrease if the system clock is set back."""
+    monotonic: Callable[[], float] = monotonic
+    """Returns seconds that never decrease."""
+    call_later: Callable[..., Any] = call_later
+    """Called with seconds, a function and its arguments. Calls the function after these seconds;
+    returns a ``Timer``."""
 
 
 class Promise(Generic[T]):

@@ -23,7 +23,6 @@ class FileFormat(NamedTuple):
     version: int
     """``PRAGMA user_version``: the version of the schema. Files of other versions are not read."""
     schema: Sequence[str]
-    auto_vacuum: str = "NONE"
 
 
 class FileError(Exception):
@@ -34,12 +33,8 @@ class LockedFileError(FileError):
     """Another process has locked the file."""
 
 
-class ForeignFileError(FileError):
-    """Another program has written the file."""
-
-
-class OtherVersionError(FileError):
-    """Another version of scrapy-rep has written the file."""
+class OtherFormatError(FileError):
+    """Another program, or another version of scrapy-rep, has written the file."""
 
 
 class DamagedFileError(FileError):
@@ -87,10 +82,7 @@ def open_file(
         try:
             if exclusive:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            is_empty = _is_empty(connection, file_format)
-            if is_empty:  # this must precede the first table
-                connection.execute(f"PRAGMA auto_vacuum = {file_format.auto_vacuum}")
-            if prepare is not None or is_empty:
+            if prepare is not None or _is_empty(connection, file_format):
                 with transaction(connection):
                     # Another process may have made the schema in the meantime.
                     if _is_empty(connection, file_format):
@@ -138,11 +130,8 @@ def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:
     ).fetchone()
     if (identifier, version, tables) == (0, 0, 0):
         return True
-    if identifier != file_format.application_id:
-        raise ForeignFileError("of another program")
-    if version != file_format.version:
-        age = "a newer" if version > file_format.version else "an older"
-        raise OtherVersionError(f"written by {age} version of scrapy-rep")
+    if (identifier, version) != (file_format.application_id, file_format.version):
+        raise OtherFormatError("of another program, or of another version of scrapy-rep")
     return False
 
 

@@ -5,7 +5,7 @@ import pytest
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.stores.base import PAUSE
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from tests.stores.test_contract import LONG, is_about, memory, sqlite
 from tests.waiting import PATIENCE
 

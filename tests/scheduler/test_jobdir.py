@@ -13,9 +13,7 @@ from tests.crawling.crawl import ListSpider, close, crawl
 from tests.crawling.web import robots
 
 REQUESTS = 20
-REFUSED = (
-    "can't be read|is (empty|damaged|not usable|written by a newer version).*, and is not changed"
-)
+REFUSED = "can't be read|is (empty|damaged|not usable|of another program).*, and is not changed"
 
 
 class Remembers(ListSpider):

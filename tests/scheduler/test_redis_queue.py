@@ -16,7 +16,7 @@ from scrapy_rep.admission.unreachable import UNREACHABLE
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_queue
 from scrapy_rep.stats import QUEUE_ERRORS
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots

@@ -278,13 +278,11 @@ def overwritten(folder):
 
 NEW = "set JOBDIR to a new directory$"
 DAMAGED = f"damaged.*, and is not changed. Restore a copy of it, or {NEW}"
-FOREIGN = "of another program, and is not changed. Set JOBDIR to a new directory$"
-NO_FOLDER = "not usable .*Set JOBDIR to a new directory that can be written$"
-OLDER, NEWER = (
-    f"written by {age} version of scrapy-rep, and is not changed. Finish its crawl with that "
-    f"version, or {NEW}"
-    for age in ("an older", "a newer")
+OTHER = (
+    "of another program, or of another version of scrapy-rep, and is not changed. Finish its crawl "
+    f"with that version, or {NEW}"
 )
+NO_FOLDER = "not usable .*Set JOBDIR to a new directory that can be written$"
 
 
 @pytest.mark.parametrize(
@@ -300,13 +298,13 @@ OLDER, NEWER = (
             replaced(b"requestsrequests", b"\xefequests\xefequests"),
             DAMAGED.replace(".*", ".*not valid UTF-8.*"),
         ),
-        (runs("PRAGMA application_id = 7"), FOREIGN),
-        (runs("PRAGMA user_version = 99"), NEWER),
-        (runs("PRAGMA user_version = -1"), OLDER),
+        (runs("PRAGMA application_id = 7"), OTHER),
+        (runs("PRAGMA user_version = 99"), OTHER),
+        (runs("PRAGMA user_version = -1"), OTHER),
         # Its schema had another column, before the first release.
         (
             runs("ALTER TABLE requests RENAME COLUMN position TO p", "PRAGMA user_version = 1"),
-            OLDER,
+            OTHER,
         ),
     ],
 )

@@ -35,7 +35,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Claim, StoreError, host_of_key
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from tests.made_up_network import make_cache
 from tests.simulation.loop import DeadlockError, SimulatedLoop, ViolationError
 

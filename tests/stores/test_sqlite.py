@@ -51,7 +51,6 @@ def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
     assert rows(path, "PRAGMA application_id") == [(FORMAT.application_id,)]
     assert rows(path, "PRAGMA user_version") == [(FORMAT.version,)]
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
-    assert rows(path, "PRAGMA auto_vacuum") == [(2,)]
     store.close()
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     again = sqlite(path)
@@ -112,14 +111,14 @@ def content_of(directory):
 
 
 OTHER_FILE = "; delete it, or set REP_STORE to another file"
-FOREIGN = "it is of another program; set REP_STORE to another file"
+FOREIGN = "it is of another program, or of another version.*; set REP_STORE to another file"
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (after(f"PRAGMA user_version = {FORMAT.version + 1}"), f"a newer version.*{OTHER_FILE}"),
-        (after(f"PRAGMA user_version = {FORMAT.version - 1}"), f"an older version.*{OTHER_FILE}"),
+        (after(f"PRAGMA user_version = {FORMAT.version + 1}"), FOREIGN),
+        (after(f"PRAGMA user_version = {FORMAT.version - 1}"), FOREIGN),
         (after("CREATE TABLE customers (name)", ours=False), FOREIGN),
         (after("PRAGMA application_id = 77", ours=False), FOREIGN),
         # Python then fails to decode the message of SQLite.
@@ -165,7 +164,7 @@ def test_a_file_that_was_removed_is_made_again(path, suffixes):
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
+def test_old_records_go(path, monkeypatch):
     monkeypatch.setattr(module, "_PRUNED", 100)
     monkeypatch.setattr(module, "_PRUNE_EVERY", 0)
     now = 1_000.0
@@ -175,7 +174,6 @@ def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
     write(store, available("https://from-the-future.example", at=1e9))
     claim(store, ORIGIN, "a", 30)
     store.close()
-    large = path.stat().st_size
     now += 499
     store = sqlite(path, max_age=500.0, clock=lambda: now)
     write(store, available("https://new.example", at=now))
@@ -186,7 +184,6 @@ def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
     store.close()
     assert rows(path) == [("https://new.example",)]
     assert rows(path, "SELECT * FROM leases") == []
-    assert path.stat().st_size < large / 20
 
 
 def test_a_file_that_is_too_large_loses_no_more_than_it_must(path):

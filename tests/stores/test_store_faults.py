@@ -17,7 +17,7 @@ from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores import write_behind
 from scrapy_rep.stores.uri import display_name
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Clock
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
