@@ -194,17 +194,14 @@ class Options:
     def store_config(self) -> StoreConfig:
         return StoreConfig(self.store, self.memory_max_bytes)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the values of all settings by name, without credentials."""
-        return {
-            option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
-            for option in fields(self)
-        }
-
     def non_default(self) -> dict[str, Any]:
         """Return the values that differ from their defaults, by name, without credentials."""
-        defaults = Options().as_dict()
-        return {name: value for name, value in self.as_dict().items() if value != defaults[name]}
+        values = ((option, getattr(self, option.name)) for option in fields(self))
+        return {
+            option.metadata["name"]: option.metadata["shown"](value)
+            for option, value in values
+            if value != option.default
+        }
 
 
 def unknown_settings(settings: BaseSettings) -> list[str]:

@@ -37,13 +37,10 @@ class RobotsSitemapMixin:
         self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]
         async for request in super().start():  # type: ignore[misc] # of SitemapSpider
             yield request
-        seen = set(self.sitemap_urls)
         async for sitemaps in as_completed(self._sitemaps_or_empty(url) for url in robotstxt_urls):
             for sitemap in sitemaps:
-                if sitemap not in seen:
-                    seen.add(sitemap)
-                    callback = self._parse_sitemap  # type: ignore[attr-defined] # the same
-                    yield Request(sitemap, callback=callback)
+                callback = self._parse_sitemap  # type: ignore[attr-defined] # the same
+                yield Request(sitemap, callback=callback)
 
     async def _sitemaps_or_empty(self, url: str) -> list[str]:
         try:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def test_a_setting_that_is_gone_is_told_with_what_takes_its_place(name):
         Addon().update_settings(Settings({name: False}))
     assert str(caught.value) == f"{name} is not a setting any more: {_GONE[name]}"
     named = set(re.findall(r"\b(?:REP|ROBOTSTXT)_[A-Z_]+", _GONE[name]))
-    assert named <= Options().as_dict().keys()
+    assert named <= {option.metadata["name"] for option in fields(Options)}
 
 
 PAIRS = [("REP_CACHE_TTL_MIN", "REP_CACHE_TTL_MAX"), ("REP_RETRY_DELAY", "REP_RETRY_DELAY_MAX")]
@@ -139,8 +140,9 @@ PAIRS = [("REP_CACHE_TTL_MIN", "REP_CACHE_TTL_MAX"), ("REP_RETRY_DELAY", "REP_RE
 @pytest.mark.parametrize(("name", "value"), [("low", "100000"), ("high", "5")])
 def test_a_default_gives_way_to_what_is_set(low, high, name, value):
     set_name = {"low": low, "high": high}[name]
-    options = Options.from_settings(Settings({set_name: value})).as_dict()
-    assert options[low] == options[high] == float(value)
+    options = Options.from_settings(Settings({set_name: value}))
+    found = {each.metadata["name"]: getattr(options, each.name) for each in fields(options)}
+    assert found[low] == found[high] == float(value)
 
 
 @pytest.mark.parametrize(("low", "high"), PAIRS)
