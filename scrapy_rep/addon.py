@@ -30,14 +30,10 @@ if TYPE_CHECKING:
 
 logger: Final = LimitedLogger(__name__)
 
-_ORDER: Final = 100
-"""The order of Scrapy's built-in RobotsTxtMiddleware."""
-_FETCH_ORDER: Final = 1_000_000
-"""Order of RobotsTxtFetchMiddleware, the last middleware before the downloader."""
-_RESPONSE_ORDER: Final = -_FETCH_ORDER
-"""Order of RobotsTxtResponseMiddleware, the last that gets a response before the engine."""
-_TAGS_ORDER: Final = 10
-"""Order of the spider middlewares, near the engine: they get what all others have passed on."""
+_ORDER: Final = 100  # of Scrapy's built-in RobotsTxtMiddleware
+_FETCH_ORDER: Final = 1_000_000  # the last middleware before the downloader
+_RESPONSE_ORDER: Final = -_FETCH_ORDER  # the last that gets a response before the engine
+_TAGS_ORDER: Final = 10  # near the engine: they get what all other spider middlewares pass on
 
 
 class Addon:

@@ -4,7 +4,6 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from time import monotonic
 from typing import Any, Final
 
 from scrapy_rep.protocol.record import Record
@@ -30,7 +29,7 @@ _WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR}
 _CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
-_INTERVAL: Final = 0.1
+_STEPS: Final = 1_000
 
 
 def exit_status_of(verdict: Verdict | ValueError) -> int:
@@ -63,21 +62,18 @@ class Progress:
     def __init__(self, total: int) -> None:
         self._shows = sys.stderr.isatty()
         self._total = total
-        self._drawn = -math.inf
         self.update(0)
 
     def clear(self) -> None:
         """Remove the line from the terminal. Called before another line is printed."""
         if self._shows:
             sys.stderr.write(_CLEAR)
-            self._drawn = -math.inf
 
     def update(self, done: int) -> None:
-        """Show, not more often than every _INTERVAL, how many are ``done``; if all are, clear."""
+        """Show, not more often than _STEPS times, how many are ``done``; if all are, clear."""
         if done == self._total:
             self.clear()
-        elif self._shows and monotonic() - self._drawn >= _INTERVAL:
-            self._drawn = monotonic()
+        elif self._shows and done * _STEPS // self._total > (done - 1) * _STEPS // self._total:
             bar = "#" * (done * _WIDTH // self._total)
             sys.stderr.write(f"{_CLEAR}[{bar:.<{_WIDTH}}] {done:,} of {self._total:,}")
             sys.stderr.flush()
