@@ -82,10 +82,6 @@ _RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_del
 """The options of which the first must not be above the second."""
 _from_0: Final = number("seconds", low=0)
 _above_0: Final = number("seconds", low=0, above=True)
-_count: Final = integer("fetches", 1)
-_fetches: Final = _count._replace(
-    takes=f"{_count.takes}, or None for as many as CONCURRENT_REQUESTS"
-)
 
 
 _GONE: Final = {
@@ -131,7 +127,7 @@ class Options:
     defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _from_0)
     retry_delay: float = _setting("REP_RETRY_DELAY", limits.RETRY_DELAY, _above_0)
     retry_delay_max: float = _setting("REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _above_0)
-    concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, _fetches)
+    concurrent_fetches: int | None = _setting("REP_CONCURRENT_FETCHES", None, integer("fetches", 1))
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _from_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), overrides_reader)
