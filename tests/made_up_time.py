@@ -53,11 +53,6 @@ class MadeUpTime:
                 call.call(*call.arguments)
         self._go_to(end)
 
-    def blocks(self, seconds):
-        """Let time go on while nothing is called; then all calls come that are due."""
-        self._go_to(self.now + seconds)
-        self.advance(0)
-
     def _go_to(self, now):
         self.wall += now - self.now
         self.now = now

@@ -146,7 +146,6 @@ class Admission:
         # That may have taken long, and a pause may have begun.
         hold = self.hosts.hold(ask) or refused
         if hold is None:
-            self.hosts.acquire(ask)
             stats.count(self._crawler, stats.TURNS)
             self._leased[ask.host] = request
         return hold

@@ -3,9 +3,8 @@
 A host is one of them because its robots.txt asks for a delay, or because it has refused a page: it
 answered 429, or 503 with Retry-After.
 
-- The delay counts from when a request has got its response: only the site could tell when a request
-  that is under way reached it. Without a response, the request counts as written to the network
-  some time after it was sent.
+- The delay counts from when a request has got its response, or has failed: only the site could tell
+  when a request that is under way reached it.
 - After a refusal a pause begins. It lasts for the Retry-After, else for a time that doubles with
   each refusal. The request after it is the probe: all others wait until it is answered. If it is
   refused, or gets no response, the next pause begins; any other response ends the pause. What was
@@ -56,14 +55,10 @@ _JITTER: Final = 0.25
 """Largest share of a pause that is added to it, so that crawlers don't all come back at once."""
 _CHECK_INTERVAL: Final = 1.0
 """Seconds until the next request leaves, if the one before has not become the probe."""
-_PROBE_LEASE: Final = 60.0
-"""Maximum seconds for which other workers wait for the response to a probe."""
+_LEASE: Final = 60.0
+"""Maximum seconds for which other workers wait for a response, unless the delay is longer."""
 _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took."""
-_LATEST: Final = 2.0
-"""Seconds after which a request counts as written to the network, if the delay is shorter."""
-_LATE: Final = 0.1
-"""Seconds after which a timer shows that the event loop was blocked."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _MAX_HOSTS: Final = 10_000
@@ -85,7 +80,7 @@ class Host:
     """When the next request may leave the scheduler."""
     next_to_send: float = -math.inf
     last: Request | None = None
-    """The request that was sent last, if it has not ended. In a pause it is the probe."""
+    """The request that was sent last, if it has not ended. After a pause it is the probe."""
     waiting: dict[Origin, None] = field(default_factory=dict)
     """The origins whose requests wait."""
     refused: bool = False
@@ -102,19 +97,15 @@ class Host:
     """Whether requests are dropped until the pause ends, later than REP_DEFER_TIMEOUT after
     ``since``."""
 
-    @property
-    def probe(self) -> Request | None:
-        return self.last if self.refused else None
-
     def next_turn(self, now: float, *, on_wire: bool) -> float:
         """Return when the next request may be sent, or may leave."""
-        if self.probe is not None and now >= self.until:
-            return math.inf  # the probe tells
+        if self.last is not None and now >= self.until:
+            return math.inf  # until its end
         return self.next_to_send if on_wire else max(self.next_to_send, self.next_to_leave)
 
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host any more."""
-        return self.probe is None and max(self.next_to_leave, self.next_to_send, self.until) <= now
+        return self.last is None and max(self.next_to_leave, self.next_to_send, self.until) <= now
 
 
 class Hosts:
@@ -196,18 +187,11 @@ class Hosts:
 
     def acquire(self, ask: Ask) -> float:
         """Make the request the last of its host; return the seconds of its lease, 0 for none."""
-        host, wait = self._host_of(ask), _longest_wait(ask)
-        if host is None or not (host.refused or wait):
+        host = self._host_of(ask)
+        if host is None or not (host.refused or ask.delay):
             return 0.0
-        host.last, now = ask.head(), self._clock.monotonic()
-        host.next_to_send = now + wait
-        if wait:
-            written = wait - host.delay
-            args = host, host.last, now + written
-            self._clock.call_later(written, self._correct_after_stall, *args)
-        if not host.refused:
-            return wait
-        return max(wait, min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE))
+        host.last = ask.head()
+        return max(ask.delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
 
     def not_acquired(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Let the next request be sent when the lease of another worker ends; adopt its pause."""
@@ -215,8 +199,8 @@ class Hosts:
         is_last = host.last is ask.head()
         if is_last:
             host.last = None
-            # A lease that lasts longer is that of a probe, and ends with its response.
-            wait = min(left, _CHECK_INTERVAL if host.refused else _longest_wait(ask))
+            # The lease of another worker may be shortened, when it gets its response.
+            wait = min(left, max(_CHECK_INTERVAL, ask.delay))
             host.next_to_send = max(self._clock.monotonic() + wait, host.until)
         if paused and self._backs_off:
             self._adopt_pause(host, left)
@@ -235,7 +219,7 @@ class Hosts:
         is_last = host.last is request
         if is_last:
             host.last = None
-            host.next_to_send = min(host.next_to_send, now + host.delay)
+            host.next_to_send = now + host.delay
         left, is_probe = max(0.0, host.next_to_send - now), is_last and host.refused
         pause = self._pause_after(host, request, sent_at, response, is_probe=is_probe)
         if is_last:
@@ -266,15 +250,6 @@ class Hosts:
         waiting, host.waiting = host.waiting, {}
         for origin in waiting:
             self._listener(origin)
-
-    def _correct_after_stall(self, host: Host, request: Request | None, due: float) -> None:
-        """Let the delay count from now if the event loop was blocked at ``due``.
-
-        ``request`` may be written to the network only now.
-        """
-        now = self._clock.monotonic()
-        if host.last is request and now - due > _LATE:
-            host.next_to_send = max(host.next_to_send, now + host.delay)
 
     # Pauses.
 
@@ -396,12 +371,6 @@ class Hosts:
     def _adopt_pauses(self, pauses: Mapping[str, float]) -> None:
         for name, left in pauses.items():
             self._adopt_pause(self._record(name), left)
-
-
-def _longest_wait(ask: Ask) -> float:
-    """Return the seconds until the next may be sent if this one gets no response; 0: no delay."""
-    delay = ask.delay
-    return max(delay, _LATEST) + delay if delay else 0.0
 
 
 def _is_of_site(response: Response, request: Request) -> bool:

@@ -2,7 +2,6 @@
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
@@ -84,7 +83,7 @@ class Parts:
         return [
             each.at
             for each in self.time.calls
-            if not isinstance(getattr(each.call, "__self__", None), Lookups | Hosts)
+            if not isinstance(getattr(each.call, "__self__", None), Lookups)
         ]
 
 

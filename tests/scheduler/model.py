@@ -435,9 +435,7 @@ class Model:
                 assert until == math.inf
                 assert not has_room if is_unknown else lane.origin in lookups._under_way
             elif until == math.inf:
-                paused = self.admission.hosts.refused.get(lane.origin.host)
-                assert paused
-                assert paused.probe in self.sent
+                assert self.admission.hosts._hosts[lane.origin.host].last in self.sent
             else:
                 due.append(until)
         told = sorted((str(origin), n) for origin, _, _, n in self.admission.holds())

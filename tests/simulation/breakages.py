@@ -50,11 +50,6 @@ def the_delay_counts_from_the_send(self, host, request, sent_at, response):
     return ended(self, host, request, sent_at, response)
 
 
-def a_claim_takes_no_time(self, ask):
-    host = self._hosts.get(ask.host)
-    return acquire(self, ask) if host is None or host.last is not ask.head() else 0.0
-
-
 def what_begins_during_a_claim_is_not_seen(self, ask):
     if getattr(ask, "is_claimed", False):
         ask.is_claimed = False
@@ -95,7 +90,6 @@ BREAKAGES = {
         (MemoryStore, "_change", any_lease_is_released),
         (Gate, "_hold_changed", one_of_those_who_wait_is_woken),
         (Hosts, "ended", the_delay_counts_from_the_send),
-        (Hosts, "acquire", a_claim_takes_no_time),
         (Hosts, "acquire", each_is_a_probe),
         (Hosts, "not_acquired", who_is_refused_stays_the_probe),
         (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
