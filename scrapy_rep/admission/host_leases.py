@@ -74,12 +74,10 @@ class HostLeases:
         self._store.put(*changes)
 
     async def read_pauses(self) -> None:
-        """Read the pauses in the store, and adopt them."""
         if self.adopt_pauses is not None:
             self.adopt_pauses(await self.pauses_left())
 
     async def pauses_left(self) -> dict[str, float]:
-        """Return the seconds left of the pause of each host."""
         pauses = (await self._store.pauses_left()).items()
         return {host: left for key, left in pauses if (host := host_of_key(key)) is not None}
 

@@ -82,13 +82,11 @@ class Host:
     last: Request | None = None
     """The request that was sent last, if it has not ended. After a pause it is the probe."""
     waiting: dict[Origin, None] = field(default_factory=dict)
-    """The origins whose requests wait."""
     refused: bool = False
     """Whether the last response was a refusal. The fields below are only used then."""
     since: float = 0.0
     """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
     paused_at: float = 0.0
-    """Begin of the last pause."""
     until: float = -math.inf
     """End of the last pause."""
     last_pause: float = 0.0

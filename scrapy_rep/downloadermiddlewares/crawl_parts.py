@@ -59,7 +59,7 @@ class CrawlParts:
     """
 
     def __init__(self, crawler: Crawler, process_request: Callable[..., Any]) -> None:
-        """Build the parts; ``process_request`` is that of RobotsTxtMiddleware."""
+        """``process_request`` is that of RobotsTxtMiddleware."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options = Options.of(crawler)
