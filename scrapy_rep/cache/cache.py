@@ -3,7 +3,7 @@
 An entry contains the compiled rules for the product tokens of the crawl, and the times between
 which they are valid. If an origin has no valid entry, a lookup reads its record (how the last
 fetches of robots.txt ended, with the text) in the store. If the record has expired too, the lookup
-fetches robots.txt. The entries, and the store, may be shared by several crawls of a process.
+fetches robots.txt. Crawls of one process may share the store.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.uri import make_write_behind
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
 Parsed = Callable[[RobotsTxt, Request], object]
@@ -45,8 +45,7 @@ class LookupResult(NamedTuple):
 class Cache:
     """Returns the entries of origins from memory, or after a lookup.
 
-    ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
-    called with each robots.txt that is new in memory, and the request that waited.
+    ``parsed`` is called with each robots.txt that is new in memory, and the request that waited.
     If the crawl is closing, lookups raise CrawlClosingError.
     """
 
@@ -60,15 +59,7 @@ class Cache:
         lookups.make = self._result_of
         self._policy = lookups.policy
         self._entries = entries
-        # An origin that was unreachable in another crawl may be reachable now.
-        for origin, entry in list(entries.items()):
-            if entry.is_unreachable:
-                entries.discard(origin)
         self._entry_of = entries.get
-        self._route_failures: BoundedCache[Origin, Entry] = BoundedCache(max_entries=MAX_ENTRIES)
-        """Entries of origins whose fetch failed on the route, for example at a proxy, or ended with
-        a redirect to a disallowed URL. The fetch of another crawl, with another proxy or other
-        rules, may succeed, so only this crawl uses these entries."""
         self._parsed = parsed
         self._time = lookups.clock.time
         self._began = self._time()
@@ -81,17 +72,10 @@ class Cache:
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it is not valid.
 
-        Also returned is one that has expired, but is valid for its first page, or one of a failure
-        on the route, which only this crawl has.
+        Also returned is one that has expired, but is valid for its first page.
         """
         now = self._time()
         entry = self._entry_of(origin)
-        if entry is not None and entry.start <= now < entry.end:
-            return entry
-        if len(self._route_failures):
-            own = self._route_failures.get(origin)
-            if own is not None and own.is_valid(now):
-                return own
         return entry if entry is not None and entry.is_valid(now) else None
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
@@ -162,14 +146,14 @@ class Cache:
         """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules.
 
         An entry that is there stays, with rules for more tokens, if ``record`` has changed nothing.
-        After a failure on the route, the entry is only for this crawl.
+        After a failure on the route, for example at a proxy, a valid entry stays.
         """
         access = self._policy.access(record, self._time())
         if not record.of_origin:
             entry = Entry(access)
-            self._route_failures.put(origin, entry)
+            if self.known_entry(origin) is None:
+                self._put(origin, entry, tokens, None)
             return LookupResult(entry, None)
-        self._route_failures.discard(origin)
         known = self._entries.get(origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
@@ -190,15 +174,14 @@ class Cache:
 
 
 class Shared:
-    """The store and the entries in memory of all crawls with the same store and policy options.
+    """The store of all crawls with the same store and policy options.
 
-    Each crawl joins as a user. When the last user has left, the store is closed and the entries are
-    removed. A later user can use the same object again.
+    Each crawl joins as a user. When the last user has left, the store is closed. A later user can
+    use the same object again.
     """
 
     def __init__(self, options: Options) -> None:
         self.store: WriteBehind = make_write_behind(options.store_config)
-        self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
         self._users: set[Lookups[Any]] = set()
 
     def add_user(self, user: Lookups[Any]) -> None:
@@ -208,13 +191,12 @@ class Shared:
         self.store.users = len(self._users)
 
     async def remove_user(self, user: Lookups[Any]) -> None:
-        """If it was the last user, remove the entries and close the store."""
+        """If it was the last user, close the store."""
         if user not in self._users:
             return
         self._users.remove(user)
         self.store.users = len(self._users)
         if not self._users:
-            self.entries.clear()
             await self.store.close()
 
 
@@ -223,7 +205,7 @@ _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 
 def get_shared(options: Options) -> Shared:
     """Return what crawls of this thread with the same store and policy share, while one has it."""
-    # These options determine the content and the number of entries. Threads don't share a store,
+    # These options determine the content of the records. Threads don't share a store,
     # because each thread has an event loop of its own.
     key = threading.get_ident(), options.store_config, options.policy
     found = _ALL.get(key)

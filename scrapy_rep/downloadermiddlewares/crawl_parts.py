@@ -35,6 +35,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robots import RobotParser, Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
+from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, within
 from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger
@@ -85,7 +86,9 @@ class CrawlParts:
             count=partial(stats.count, crawler),
             crawler=crawler,
         )
-        self.cache: Cache = Cache(lookups, self._shared.entries, self._send_parsed)
+        self.cache: Cache = Cache(
+            lookups, BoundedCache(max_bytes=options.memory_max_bytes), self._send_parsed
+        )
         self.decider: Decider = Decider(crawler, self.cache, overrides)
         self._leases = leases = HostLeases(self._shared.store, clock)
         self.admission: Admission = Admission(
