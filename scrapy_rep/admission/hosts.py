@@ -56,7 +56,8 @@ _JITTER: Final = 0.25
 _CHECK_INTERVAL: Final = 1.0
 """Seconds until the next request leaves, if the one before has not become the probe."""
 _LEASE: Final = 60.0
-"""Maximum seconds for which other workers wait for a response, unless the delay is longer."""
+"""Seconds after which the host of a request without a response is free, unless the delay is longer:
+for a host with a delay, and for other workers after a probe."""
 _UNANSWERED: Final = 10
 """A pause after a probe without a response lasts so many times as long as the probe took."""
 _CLOCK_SLACK: Final = 0.02
@@ -97,8 +98,8 @@ class Host:
 
     def next_turn(self, now: float, *, on_wire: bool) -> float:
         """Return when the next request may be sent, or may leave."""
-        if self.last is not None and now >= self.until:
-            return math.inf  # until its end
+        if self.last is not None and self.refused and now >= self.until:
+            return math.inf  # the probe tells
         return self.next_to_send if on_wire else max(self.next_to_send, self.next_to_leave)
 
     def is_over(self, now: float) -> bool:
@@ -189,7 +190,9 @@ class Hosts:
         if host is None or not (host.refused or ask.delay):
             return 0.0
         host.last = ask.head()
-        return max(ask.delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
+        lease = max(ask.delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
+        host.next_to_send = self._clock.monotonic() + lease
+        return lease
 
     def not_acquired(self, ask: Ask, left: float, *, paused: bool) -> None:
         """Let the next request be sent when the lease of another worker ends; adopt its pause."""
@@ -327,7 +330,8 @@ class Hosts:
             host.paused_at = now
         if now > host.until + self._timeout:  # else a request may have waited since then
             host.since, host.given_up = now, False
-        host.last = None
+        if host.last is not None:  # its response does not count any more
+            host.last, host.next_to_send = None, now + host.delay
         host.until, host.next_to_leave = now + seconds, -math.inf
         host.next_to_send = max(host.next_to_send, host.until)
         if not host.given_up and host.until > host.since + self._timeout + _CHECK_INTERVAL:

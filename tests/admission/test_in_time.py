@@ -51,10 +51,21 @@ def test_the_delay_counts_from_the_response(worker, latency, next_at):
 
 
 def test_nothing_is_sent_while_a_request_is_under_way(worker):
-    """However long: it may be written to the network late, as the event loop may be blocked."""
+    """It may be written to the network late, as the event loop may be blocked; but not for ever."""
     worker.sends(page(1))
-    worker.time.advance(100)
-    assert worker.sends(page(2)) == worker.leaves(page(2)) == (WAITS, math.inf)
+    worker.time.advance(50)
+    assert worker.sends(page(2)) == worker.leaves(page(2)) == (WAITS, 60)
+    worker.time.advance(10)
+    assert worker.sends(page(2)) is None
+
+
+def test_a_pause_that_begins_meanwhile_is_no_longer_for_the_request_under_way(worker):
+    first, second = page(1), page(2)
+    assert worker.sends(first) is None
+    worker.time.advance(60)
+    assert worker.sends(second) is None
+    worker.answered(first, 429, 5)
+    assert worker.sends(page(3)) == (REFUSED, pytest.approx(worker.time.now + 5))
 
 
 def test_a_request_that_was_not_sent_takes_no_turn(worker):
