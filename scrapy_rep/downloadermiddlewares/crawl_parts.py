@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -45,6 +46,8 @@ from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_li
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
 this time the record of the fetch is stored."""
+_OPENING: Final = 1.0
+"""Seconds for which the opening of the spider waits for the first reading."""
 _READ_INTERVAL: Final = 0.5
 """Seconds between two readings of the pauses of other workers."""
 _CLOSING_TIME: Final = 5.0
@@ -149,7 +152,8 @@ class CrawlParts:
         self.override_log.log_expired()
         remove_connection_limits(self._crawler)
         self._readings.start(_READ_INTERVAL, now=False)
-        await self._leases.read_pauses()
+        with suppress(TimeoutError):  # a store that hangs doesn't hold up the crawl
+            await within(_OPENING, self._leases.read_pauses())
 
     def _read_pauses(self) -> None:
         self._leases.background.start(self._leases.read_pauses())
