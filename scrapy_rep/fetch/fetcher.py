@@ -252,7 +252,7 @@ class Fetcher:
     def _build_request(self, chain: Chain, page: Request) -> Request:
         url = chain.url
         scheme = origin_of(url).scheme
-        slot = f"robots.txt {url}"
+        slot = f"robots.txt of {chain.origin}: {url}"
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,

@@ -5,7 +5,7 @@ Another version of Scrapy may lack some: RobotsAwarePriorityQueue is used only i
 """
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -14,11 +14,12 @@ from typing import Any, Final
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.asyncio import create_looping_call, is_asyncio_available
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
-from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.concurrency import Promise, sleep
 from scrapy_rep.utils.local_errors import lacks_files
 
 _PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -96,33 +97,38 @@ async def download_without_engine(crawler: Crawler, request: Request) -> None:
     if download is not None:
         replaced = await download(partial(_hand_over, crawler), request)
     if isinstance(replaced, Request):
-        await engine.download_async(replaced)
+        with raised_concurrency(crawler):
+            await engine.download_async(replaced)
 
 
 async def _hand_over(crawler: Crawler, request: Request) -> Response:
+    """Return the response of the download handler, which is not cancelled with this coroutine.
+
+    Some handlers share a task or give back a session after a download, and Twisted's agent turns a
+    cancellation into the error of a lost connection. The handler ends at its own time limit.
+    """
+    response: Promise[Response] = Promise()
+
+    def failed(failure: Failure) -> None:
+        error = failure.value
+        is_error = isinstance(error, Exception)  # not the CancelledError of asyncio
+        response.set_exception(error if is_error else RuntimeError("the handler was cancelled"))
+
+    download: Deferred[Response] = deferred_from_coro(_download(crawler, request))
+    download.addCallbacks(response.set_result, failed)
+    return await response
+
+
+async def _download(crawler: Crawler, request: Request) -> Response:
     """Call the download handler, and send the signals that the downloader sends."""
     send = partial(crawler.signals.send_catch_log, request=request, spider=crawler.spider)
     send(signals.request_reached_downloader)
     try:
-        handlers = downloader_of(crawler).handlers
-        response = await _cancellable(handlers.download_request_async(request))
+        response: Response = await downloader_of(crawler).handlers.download_request_async(request)
         send(signals.response_downloaded, response=response)
         return response
     finally:
         send(signals.request_left_downloader)
-
-
-def _cancellable(download: Coroutine[Any, Any, Response]) -> Awaitable[Response]:
-    """Return an awaitable that raises CancelledError if it is cancelled, with each reactor.
-
-    Twisted's agent turns a cancellation into the error of a lost connection. A Deferred that is not
-    its own ends at once, and the download at its time limit.
-    """
-    if is_asyncio_available():
-        return download
-    result: Deferred[Response] = Deferred()
-    deferred_from_coro(download).addCallbacks(result.callback, result.errback)
-    return result
 
 
 @contextmanager

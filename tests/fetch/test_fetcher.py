@@ -1,11 +1,13 @@
 """What is asked of a site's robots.txt, by whom and how: DESIGN section 2, SPEC S and F."""
 
+import asyncio
 import logging
 from functools import partial
 
 import pytest
 from pydispatch import dispatcher
 from scrapy import Request, signals
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
 
@@ -305,7 +307,7 @@ async def test_robots_txt_leaves_neither_slot_nor_listeners_to_the_pages(web):
         crawler.signals.connect(reached, signals.request_reached_downloader)
 
     await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider, opened=opened)
-    assert slots == [f"robots.txt {site.url('/robots.txt')}", "127.0.0.1"]
+    assert slots == [f"robots.txt of {site.url('')}: {site.url('/robots.txt')}", "127.0.0.1"]
     assert left == ["127.0.0.1"]
     assert listening == []
 
@@ -411,3 +413,46 @@ async def test_builtin_stats(web):
     }
     assert {name: result.stats[f"robotstxt/{name}"] for name in counts} == counts
     assert [name for name in result.stats if name.startswith("robotstxt/exception_count/")]
+
+
+async def test_a_download_handler_is_not_cancelled_at_the_time_limit(web):
+    """Its requests may share a task, such as a login, for which a page waits, too."""
+    site, other = web.site(robots(RULES)), web.site(robots(RULES))
+
+    class Handler(HTTP11DownloadHandler):
+        login = None
+
+        def is_over(self):
+            return self._crawler.stats.get_value("robotstxt/outcome_count/unreachable")
+
+        async def download_request(self, request):
+            if self.login is None:
+                self.login = asyncio.ensure_future(until(self.is_over))
+            await self.login
+            return await super().download_request(request)
+
+    exempt = Request(other.url("/exempt"), meta={"dont_obey_robotstxt": True})
+    settings = {"REP_TIMEOUT": 1, "DOWNLOAD_HANDLERS": {"http": Handler}}
+    result = await crawl(site.url("/public"), exempt, settings=settings)
+    assert result.fetched == [other.url("/exempt")]
+    assert set(result.dropped.values()) == {"unreachable"}
+
+
+async def test_what_a_middleware_sends_in_place_of_robots_txt_waits_for_no_delay(web):
+    """The files of three sites are one, which the delay of pages would let come one by one."""
+    target = web.site(robots(RULES))
+    sites = [web.site(redirect(target.url("/robots.txt"))) for _ in range(3)]
+
+    class Replaces:
+        def process_request(self, request):
+            if "replaced" not in request.meta and request.url.endswith("robots.txt"):
+                return request.replace(meta={**request.meta, "replaced": True})
+            return None
+
+    settings = {
+        "DOWNLOAD_DELAY": 3,
+        "REP_TIMEOUT": 2,
+        "DOWNLOADER_MIDDLEWARES": {Replaces: 500},
+    }
+    result = await crawl(*[site.url("/private") for site in sites], settings=settings)
+    assert set(result.dropped.values()) == {"rule"}
