@@ -41,6 +41,7 @@ class HostLeases:
         """Tasks that use the leases, which a crawl waits for before it ends."""
         self.adopt_pauses: Callable[[Mapping[str, float]], None] | None = None
         """Called with ``pauses_left``; None: they are not read."""
+        self._is_reading = False
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
         """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
@@ -74,8 +75,13 @@ class HostLeases:
         self._store.put(*changes)
 
     async def read_pauses(self) -> None:
-        if self.adopt_pauses is not None:
+        if self.adopt_pauses is None or self._is_reading:
+            return
+        self._is_reading = True  # which takes long if the store hangs
+        try:
             self.adopt_pauses(await self.pauses_left())
+        finally:
+            self._is_reading = False
 
     async def pauses_left(self) -> dict[str, float]:
         pauses = (await self._store.pauses_left()).items()

@@ -111,8 +111,9 @@ async def _hand_over(crawler: Crawler, request: Request) -> Response:
 
     def failed(failure: Failure) -> None:
         error = failure.value
-        is_error = isinstance(error, Exception)  # not the CancelledError of asyncio
-        response.set_exception(error if is_error else RuntimeError("the handler was cancelled"))
+        if not isinstance(error, Exception):  # the CancelledError of asyncio
+            error = RuntimeError("the handler was cancelled")
+        response.set_exception(error)
 
     download: Deferred[Response] = deferred_from_coro(_download(crawler, request))
     download.addCallbacks(response.set_result, failed)
