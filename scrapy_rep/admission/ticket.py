@@ -50,8 +50,12 @@ class Ticket(NamedTuple):
     delay: float = 0.0
     """Seconds between this request and the next one to the site, as its robots.txt asks for."""
     source: str = Source.DIRECT.value
-    filtered: bool | None = None
+    own_dont_filter: bool | None = None
     """The ``dont_filter`` of the request before it was given back; None if it never was."""
+
+    @property
+    def was_given_back(self) -> bool:
+        return self.own_dont_filter is not None
 
 
 DIRECT: Final = Ticket()
@@ -76,8 +80,8 @@ def take_ticket(request: Request) -> Ticket:
     if found[5] is None:
         return _UNDECIDED[found[4]]
     ticket = Ticket(*found)
-    if ticket.filtered is not None and ticket.source != Source.WIRE:
-        request.dont_filter = ticket.filtered
+    if ticket.own_dont_filter is not None and ticket.source != Source.WIRE:
+        request.dont_filter = ticket.own_dont_filter
     return ticket
 
 
@@ -90,11 +94,11 @@ def store_source(request: Request, source: Source) -> None:
     """Note who brings ``request``; that it was given back before stays noted."""
     found = request.meta.get(TICKET_KEY)
     is_stale = source is not Source.WIRE and found and found[0] is not None
-    filtered = found[5] if found and not is_stale else None
-    request.meta[TICKET_KEY] = None, None, math.inf, 0.0, source.value, filtered
+    own_dont_filter = found[5] if found and not is_stale else None
+    request.meta[TICKET_KEY] = None, None, math.inf, 0.0, source.value, own_dont_filter
 
 
 def copy_for_scheduler(request: Request) -> Request:
     """Return a copy for the scheduler, whose dupefilter has seen ``request`` and would drop it."""
-    noted = Ticket(filtered=request.dont_filter)
+    noted = Ticket(own_dont_filter=request.dont_filter)
     return request.replace(dont_filter=True, meta={**request.meta, TICKET_KEY: tuple(noted)})

@@ -118,7 +118,7 @@ class Gate:
                 store_grant(request, request.url, None)
                 return None
             # A direct request that is given back comes again at once: not a second time.
-            if was_closing and ticket.filtered is not None and ticket.source == Source.DIRECT:
+            if was_closing and ticket.was_given_back and ticket.source == Source.DIRECT:
                 raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
             return self.give_back(request, closing=True)
         except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception
@@ -197,7 +197,7 @@ class Gate:
             return None
         if verdict is None or not verdict.allowed:
             # What the wire gives back a second time might come to it again at once, for ever.
-            was_given_back = source is Source.WIRE and ticket.filtered is not None
+            was_given_back = source is Source.WIRE and ticket.was_given_back
             may_go_back = source is not Source.DIRECT and not was_given_back
             if may_go_back and self._is_deferred(decision, source):
                 return self.give_back(request)
@@ -231,7 +231,7 @@ class Gate:
     ) -> None:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
         origin, _, tokens, verdict, entry, override, judgement = decision
-        end, source, filtered = math.inf, ticket.source, ticket.filtered
+        end, source, own_dont_filter = math.inf, ticket.source, ticket.own_dont_filter
         if entry is not None:
             end = entry.end
             if entry.unused or source == _WIRE:
@@ -244,7 +244,7 @@ class Gate:
         if self._dry_run is not None:
             valid_for, end = valid_for if origin else None, math.inf
         # A plain tuple, in less time.
-        request.meta[TICKET_KEY] = request.url, valid_for, end, delay, source, filtered
+        request.meta[TICKET_KEY] = request.url, valid_for, end, delay, source, own_dont_filter
         if verdict is not None:
             self._announcer.send_verdict(request, verdict, origin, decision)
         if judgement is not None:

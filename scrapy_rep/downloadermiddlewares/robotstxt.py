@@ -89,7 +89,7 @@ class RobotsTxtMiddleware:
                 or self._asks_always
                 or self._may_hold(entry is not None and entry.has_delay)
             ):
-                is_again = ticket.filtered is not None or ticket.source in AGAIN
+                is_again = ticket.was_given_back or ticket.source in AGAIN
                 self._parts.override_log.report(decision.override, returned=is_again)
                 return self._gate.ask(request, decision, ticket)
             self._gate.let_pass(request, decision, ticket)

@@ -151,7 +151,7 @@ class Wire:
         What takes long is given back, too, but only once, and only if it was decided on before: a
         subclass may exempt others, which have no ticket, slowly.
         """
-        may_take_long = ticket is None or ticket.filtered is not None
+        may_take_long = ticket is None or ticket.was_given_back
         end = math.inf if may_take_long else latest
         # Without a User-Agent no product tokens are sent, but those of ROBOTSTXT_USER_AGENT count.
         has_agent = b"User-Agent" in request.headers

@@ -63,7 +63,7 @@ def test_however_often_it_goes_back_it_is_what_it_was(dont_filter, first, return
             store_source(request, source)
         # Whom no scheduler hands on comes from none, wherever it came from before.
         ticket = take_ticket(request)
-        assert ticket == Ticket(source=(source or Source.DIRECT).value, filtered=dont_filter)
+        assert ticket == Ticket(source=(source or Source.DIRECT).value, own_dont_filter=dont_filter)
         if source is Source.WIRE:  # it is sent as it is
             request.dont_filter = dont_filter
         assert (request.meta, request.dont_filter, request.priority) == as_it_was

@@ -87,7 +87,7 @@ class Scene:
                     RobotsTxtFetchMiddleware: 1_000,
                     RobotsTxtResponseMiddleware: 0,
                 },
-                **({"JOBDIR": "not-used"} if keeps else {}),
+                **({"JOBDIR": "."} if keeps else {}),
                 **settings,
             }
         )
