@@ -98,7 +98,9 @@ class Admission:
             return None  # an earlier crawl, without this override, wrote the request to disk
         entry = entry or self._cache.known_entry(origin)
         if entry is not None and not (
-            self.hosts.may_hold(entry.has_delay) or entry.is_unreachable or self.unknown.results
+            self.hosts.may_hold(entry.has_delay)
+            or entry.is_unreachable
+            or origin in self.unknown.results
         ):
             return None
         entry = entry or self.unknown.result(origin, self._clock.time())
