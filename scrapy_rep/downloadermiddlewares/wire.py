@@ -21,6 +21,7 @@ from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Hold
+from scrapy_rep.admission.hosts import IN_DELAY
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
@@ -135,6 +136,8 @@ class Wire:
                 return
             self._places.leave(slot)
             if hold is not None:
+                if ticket is not None and ticket.was_given_back and hold.reason is IN_DELAY:
+                    latest = math.inf  # a middleware may send a request to the host each time
                 await self._wait(request, hold, latest)
 
     async def _take_place(self, slot: str) -> float:

@@ -5,6 +5,7 @@ from itertools import pairwise
 from time import monotonic
 
 import pytest
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
 
@@ -178,3 +179,25 @@ async def test_a_delay_of_half_a_minute_is_a_warning(web, seconds, level, end):
     (line,) = [each for each in result.records if " asks for " in each.getMessage()]
     assert line.levelname == level
     assert line.getMessage().endswith(f": the delay is {seconds} s{end}")
+
+
+async def test_a_page_whose_middleware_sends_another_each_time_does_not_go_round(web):
+    """The page is given back once, and then waits for its turn after the other."""
+    site = web.site(asks("Crawl-delay: 2.2"))
+
+    class Token:
+        @classmethod
+        def from_crawler(cls, crawler):
+            token = cls()
+            token.crawler = crawler
+            return token
+
+        async def process_request(self, request):
+            if request.url == site.url("/page"):
+                await self.crawler.engine.download_async(Request(site.url("/token")))
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {Token: 543}, "CLOSESPIDER_TIMEOUT": 30}
+    result = await watched(site.url("/page"), settings=settings)
+    assert result.fetched == [site.url("/page")]
+    assert site.targets == ["/token", "/token", "/page"]
+    assert min(result.gaps) >= 2.2
