@@ -23,7 +23,8 @@ def make_cache(store, clock, *, policy=POLICY, fetch=None, parsed=None, entries=
     lookups = {"jitter": lambda: 0.0, "permits": 16, "name": "worker"}
     lookups |= {"send_record": lambda *_: None, "lease": 20.0, **more}
     entries = BoundedCache() if entries is None else entries
-    made = Lookups(policy=policy, store=store, fetch=fetch, clock=clock, **lookups)
+    own = {"clock": clock, "read_after": 0.0, **lookups}
+    made = Lookups(policy=policy, store=store, fetch=fetch, **own)
     return Cache(made, entries, parsed)
 
 

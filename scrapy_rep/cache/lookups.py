@@ -110,6 +110,8 @@ class Lookups(Generic[T]):
     count: Callable[[str], None] = lambda _: None
     crawler: Crawler | None = None
     """The crawl whose log lines these are; None without one."""
+    read_after: float = 0.01
+    """Seconds in which lookups begin that read the store together: one by one costs more."""
 
     def __post_init__(self) -> None:
         self.make: Callable[[Lookup[T], Record | Exception], T]
@@ -200,7 +202,7 @@ class Lookups(Generic[T]):
     # Which lookups are under way.
 
     def _begin(self) -> None:
-        """Begin as many lookups as there is room for. They read the store in the next turn."""
+        """Begin as many lookups as there is room for. They soon read the store, together."""
         while self._waiting and self._free:
             lookup = self._waiting.popleft()
             if lookup.is_over:
@@ -208,7 +210,7 @@ class Lookups(Generic[T]):
             lookup.counts = True
             self._free -= 1
             if not self._begun:
-                call_later(0, self._read)
+                call_later(self.read_after, self._read)
             self._begun.append(lookup)
 
     def _make_slow(self, lookup: Lookup[T]) -> None:
@@ -243,6 +245,8 @@ class Lookups(Generic[T]):
     def _read(self) -> None:
         begun, self._begun = self._begun, []
         begun = [lookup for lookup in begun if not lookup.is_over]
+        if not begun:
+            return  # the crawl has ended
         known = self.store.peek([lookup.key for lookup in begun])
         if known is None:
             self._tasks.start(self._read_in_thread(begun))
