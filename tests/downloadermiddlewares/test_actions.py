@@ -94,6 +94,7 @@ class Scene:
         self.crawler.engine = SimpleNamespace(downloader=None, paused=True)
         self.middleware = RobotsTxtMiddleware.from_crawler(self.crawler)
         self.parts = get_part(self.crawler, CrawlParts)
+        self.parts.cache.lookups.read_after = 0.0
         # Browsers of later tests are asked about by all crawls of the process.
         remove_part(self.crawler, Subresources)
         self.admission = self.middleware.admission
