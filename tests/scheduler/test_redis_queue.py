@@ -123,12 +123,13 @@ def test_workers_that_are_terminated_lose_and_repeat_nothing(start, web, redis):
     sites = (hangs, down, slow, refuses, *quick)
     urls = [site.url(f"/{n}") for n in range(6) for site in sites]
     # Else a worker that finds nothing ends before another one has given back what it had taken.
-    stays = {"script": [["stay"]]}
+    stays = {"script": [["say", "here"], ["stay"]]}
     workers = [start(*urls, **stays)]
     wait_until(lambda: redis.scard("list:dupefilter") == len(urls))
     workers.append(start(**stays))
     for number in range(3):
         wait_until(lambda many=20 * number: sum(len(site.targets) for site in quick) > many)
+        workers[number].hear("here")  # else the signal ends the process before the crawl begins
         workers[number].process.terminate()
         workers.append(start(**stays))
     down.change(RULES)
