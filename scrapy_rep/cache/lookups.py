@@ -1,7 +1,7 @@
 """Lookups: the record of robots.txt is read in the store, or else the file is fetched.
 
-There is one lookup of an origin at a time, for all that wait for it. Those that begin in one turn
-of the event loop read the store together. A lookup whose record is fresh ends at once; else a task
+There is one lookup of an origin at a time, for all that wait for it. Those that begin within ten
+milliseconds read the store together. A lookup whose record is fresh ends at once; else a task
 fetches robots.txt, and what was fetched is written behind. Where other workers use the store, the
 fetch needs the lease of the origin: without it, the lookup is done again until the record of the
 other worker is there.

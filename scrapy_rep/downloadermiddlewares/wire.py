@@ -3,7 +3,8 @@
 A request passes if its ticket fits what is sent, nothing can hold it, and a place is free: there
 are as many as CONCURRENT_REQUESTS, and for each download slot as many as its limit. (With asyncio,
 Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a second time. What
-would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue.
+would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue:
+for a delay once, as a middleware may take the turn of its host again each time.
 
 Scrapy has no public hook here. If a downloader has no place for it, no request is sent.
 """

@@ -89,7 +89,7 @@ class RobotsReport:
             settings["REP_OVERRIDES"] = [asdict(override) for override in self._options.overrides]
         known = {"crawl": crawl, "versions": versions, "settings": settings}
         report = self._render({**known, **self._counts.as_dict()})
-        new = self._path.with_suffix(".part")
+        new = self._path.with_name(f"{self._path.name}.part")
         new.write_bytes(report.encode())
         new.replace(self._path)
 

@@ -1,4 +1,4 @@
-"""All uses of private attributes of Scrapy's engine and requests; of slots, in ``download_slots``.
+"""All uses of Scrapy's private attributes, but those of download slots: see ``download_slots``.
 
 Another version of Scrapy may lack some: RobotsAwarePriorityQueue is used only if
 ``describe_missing_attribute`` finds none. All other functions of this module work without them.
@@ -39,7 +39,6 @@ def user_agents_of(request: Request) -> list[bytes] | None:
 NEEDED: Final = {
     "_slot.closing": "tells that the crawl begins to close",
     "_slot.nextcall.schedule": "lets the engine ask the scheduler when a robots.txt has come",
-    "scraper.slot": "tells the same",
     "_slot.inprogress": "tells which requests the engine is done with",
 }
 """Private attributes of Scrapy's engine that the queue and the admission need, and why."""
@@ -136,8 +135,8 @@ async def _download(crawler: Crawler, request: Request) -> Response:
 def raised_concurrency(crawler: Crawler) -> Iterator[None]:
     """Increase CONCURRENT_REQUESTS by one in the ``with`` block, unless it sets no limit.
 
-    The downloader counts requests for robots.txt, and those that wait, too: they must not reduce
-    the number of pages.
+    The downloader counts requests that wait, and those that a middleware sends in place of a
+    request for robots.txt, too: they must not reduce the number of pages.
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)

@@ -9,7 +9,6 @@ import pytest
 from scrapy.core.downloader import Downloader, Slot
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.engine import ExecutionEngine, _Slot
-from scrapy.core.scraper import Scraper
 from scrapy.utils.reactor import CallLaterOnce
 
 import scrapy_rep
@@ -18,10 +17,9 @@ from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
 NEEDED = [
-    *((ExecutionEngine, name) for name in ("_slot", "scraper")),
+    (ExecutionEngine, "_slot"),
     *((_Slot, name) for name in ("closing", "nextcall", "inprogress")),
     (CallLaterOnce, "schedule"),
-    (Scraper, "slot"),
     *((Downloader, name) for name in ("slots", "get_slot_key")),
     (Slot, "delay"),
 ]
