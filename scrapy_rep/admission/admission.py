@@ -206,7 +206,7 @@ class Admission:
     @property
     def is_closing(self) -> bool:
         """Whether the crawl has begun to close: nothing is looked up any more."""
-        return self._cache.closing
+        return self._cache.lookups.closing
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.

@@ -21,6 +21,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.lookups import LookupResult
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
@@ -80,7 +81,7 @@ class UnknownOrigins:
             return
         self._is_beginning = True
         try:
-            while self.has_room and not self._cache.closing:
+            while self.has_room:
                 origin = next(filter(None, (each.next_unknown() for each in self._queues)), None)
                 if origin is None:
                     return
@@ -101,14 +102,14 @@ class UnknownOrigins:
         self._under_way.discard(origin)
         self._ended(origin)
 
-    def _lookup_done(self, origin: Origin, entry: Entry | None, error: Exception) -> None:
+    def _lookup_done(self, origin: Origin, found: LookupResult | None, error: Exception) -> None:
         self._under_way.discard(origin)
-        if self._cache.closing:
+        if self._cache.lookups.closing:
             return
-        if entry is None:
+        if found is None:
             self._log_and_keep_error(origin, error)
         elif self._cache.known_entry(origin) is None:
-            self.results[origin] = entry
+            self.results[origin] = found.entry
         self._ended(origin)
         self.begin_lookups()
 

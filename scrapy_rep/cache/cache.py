@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.lookups import Done, Lookup, Lookups
+from scrapy_rep.cache.lookups import Lookup, LookupResult, Lookups
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.access_policy import Access, AllowedPages
+from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.uri import make_write_behind
 from scrapy_rep.stores.write_behind import WriteBehind
@@ -32,14 +32,6 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
 Parsed = Callable[[RobotsTxt, Request], object]
-
-
-class LookupResult(NamedTuple):
-    """The result of a lookup."""
-
-    entry: Entry
-    robots: RobotsTxt | None
-    """The robots.txt whose rules are valid; None if no rules are valid."""
 
 
 class Cache:
@@ -51,11 +43,11 @@ class Cache:
 
     def __init__(
         self,
-        lookups: Lookups[LookupResult],
+        lookups: Lookups,
         entries: BoundedCache[Origin, Entry],
         parsed: Parsed,
     ) -> None:
-        self.lookups: Lookups[LookupResult] = lookups
+        self.lookups: Lookups = lookups
         lookups.make = self._result_of
         self._policy = lookups.policy
         self._entries = entries
@@ -64,10 +56,6 @@ class Cache:
         self._time = lookups.clock.time
         self._began = self._time()
         self._logger = LimitedLogger(__name__, lookups.crawler)
-
-    @property
-    def closing(self) -> bool:
-        return self.lookups.closing
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it is not valid.
@@ -83,25 +71,7 @@ class Cache:
 
         After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError.
         """
-        return self._with_rules(origin, tokens, await self.lookups.result(origin, tokens, page))
-
-    def start_lookup(
-        self, origin: Origin, tokens: Tokens, page: Request, done: Done[Entry]
-    ) -> None:
-        """Look up ``origin`` as ``entry`` does; ``done`` gets the entry, or None and the error.
-
-        Raises CrawlClosingError if the crawl is closing. With an entry, the error means nothing.
-        """
-
-        def pass_entry(found: LookupResult | None, error: Exception) -> None:
-            done(None if found is None else self._with_rules(origin, tokens, found), error)
-
-        self.lookups.join(origin, tokens, page, pass_entry)
-
-    def _with_rules(self, origin: Origin, tokens: Tokens, found: LookupResult) -> Entry:
-        if found.robots is not None and not found.entry.has_rules_for(tokens):
-            self._put(origin, found.entry, tokens, found.robots)
-        return found.entry
+        return (await self.lookups.result(origin, tokens, page)).entry
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
         """Look up ``origin``; return the robots.txt whose rules are valid; None if no rules are."""
@@ -122,7 +92,7 @@ class Cache:
             entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
         return entry
 
-    def _result_of(self, lookup: Lookup[LookupResult], end: Record | Exception) -> LookupResult:
+    def _result_of(self, lookup: Lookup, end: Record | Exception) -> LookupResult:
         if isinstance(end, CrawlClosingError):
             raise end
         origin = lookup.origin
@@ -133,7 +103,7 @@ class Cache:
             if known is None and self._entries.evicted and self._began <= fetched < lookup.began:
                 self.lookups.count(stats.MEMORY_MISSES)
             is_known = known is not None and known.start == fetched
-            result = self.put_record(origin, end, lookup.tokens)
+            result = self.put_record(origin, end, *lookup.tokens)
         except Exception:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
             return LookupResult(self._disallow_all(origin), None)
@@ -142,34 +112,29 @@ class Cache:
             self._parsed(result.robots, lookup.page)
         return result
 
-    def put_record(self, origin: Origin, record: Record, tokens: Tokens) -> LookupResult:
-        """Put the entry for ``record`` in memory; return it, and the robots.txt of its rules.
+    def put_record(self, origin: Origin, record: Record, *tokens: Tokens) -> LookupResult:
+        """Put the entry for ``record``, with the rules for each of ``tokens``, in memory.
 
         An entry that is there stays, with rules for more tokens, if ``record`` has changed nothing.
         After a failure on the route, for example at a proxy, a valid entry stays.
         """
         access = self._policy.access(record, self._time())
-        if not record.of_origin:
-            entry = Entry(access)
-            if self.known_entry(origin) is None:
-                self._put(origin, entry, tokens, None)
-            return LookupResult(entry, None)
         known = self._entries.get(origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
-        robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
-        self._put(origin, entry, tokens, robots)
+        robots = None
+        if access.copy is not None:
+            robots = RobotsTxt.parse(access.copy.body)
+            for each in tokens:
+                entry.add_rules(each, robots)
+        if record.of_origin or self.known_entry(origin) is None:
+            self._entries.put(origin, entry, entry.nbytes)
         return LookupResult(entry, robots)
-
-    def _put(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
-        if robots is not None:
-            entry.add_rules(tokens, robots)
-        self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:
         now = self._time()
-        end = now + self._policy.retry_delay
-        entry = Entry(Access(AllowedPages.NONE, Reason.ERROR, None, now, end))
-        self._put(origin, entry, (), None)
+        verdict = Verdict(allowed=False, reason=Reason.ERROR)
+        entry = Entry(Access(verdict, None, now, now + self._policy.retry_delay))
+        self._entries.put(origin, entry, entry.nbytes)
         return entry
 
 
@@ -182,15 +147,15 @@ class Shared:
 
     def __init__(self, options: Options) -> None:
         self.store: WriteBehind = make_write_behind(options.store_config)
-        self._users: set[Lookups[Any]] = set()
+        self._users: set[Lookups] = set()
 
-    def add_user(self, user: Lookups[Any]) -> None:
+    def add_user(self, user: Lookups) -> None:
         for other in self._users:
             other.claim_fetched()
         self._users.add(user)
         self.store.users = len(self._users)
 
-    async def remove_user(self, user: Lookups[Any]) -> None:
+    async def remove_user(self, user: Lookups) -> None:
         """If it was the last user, close the store."""
         if user not in self._users:
             return

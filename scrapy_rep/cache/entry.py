@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.access_policy import Access, AllowedPages
+from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.lexer import is_robotstxt
 from scrapy_rep.protocol.origin import ROBOTSTXT
@@ -65,7 +65,7 @@ class Entry:
         self.start: float = access.start
         self.end: float = access.end
         # If no page may be fetched, only another try can change that.
-        self.unused: bool = access.pages is not AllowedPages.NONE
+        self.unused: bool = access.verdict is None or access.verdict.allowed
         """Whether no page was decided by the entry yet."""
         self.is_known: bool = access.is_absent or (
             access.copy is not None and is_robotstxt(access.copy.body)
@@ -78,12 +78,7 @@ class Entry:
         time of the last fetch."""
         self.sha256: bytes | None = None if copy is None else sha256(copy.body).digest()
         """SHA-256 of the text with the rules; None without a text."""
-        # The verdict on all pages; None if it depends on rules.
-        self._verdict = (
-            None
-            if access.pages is AllowedPages.BY_RULES
-            else Verdict(access.pages is AllowedPages.ALL, access.reason, outage=access.outage)
-        )
+        self._verdict = access.verdict
         self._rules: dict[Tokens, _Rules] = {}
         self.has_delay: bool = False
         """Whether robots.txt asks for one, for one of the lists of product tokens in the entry."""
@@ -124,9 +119,6 @@ class Entry:
     def nbytes(self) -> int:
         found = self._rules.values()
         return _ENTRY_BYTES + sum(each.rules.nbytes + each.usage.nbytes for each in found)
-
-    def has_rules_for(self, tokens: Tokens) -> bool:
-        return tokens in self._rules
 
     def add_rules(self, tokens: Tokens, robots: RobotsTxt) -> None:
         """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``.

@@ -5,7 +5,7 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.protocol.access_policy import AllowedPages, Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
@@ -24,11 +24,12 @@ _REFUSED: Final = (
     "robots.txt of %s was refused: %s; that means no rules, so all its pages are allowed"
 )
 _MEANWHILE: Final = {
-    AllowedPages.NONE: "its pages are disallowed",
-    AllowedPages.BY_RULES: "its last copy is used",
-    AllowedPages.ALL: "all its pages are allowed",
+    None: "its last copy is used",
+    False: "its pages are disallowed",
+    True: "all its pages are allowed",
 }
-"""What an unreachable robots.txt means for the pages of the site, as the log shows it."""
+"""What an unreachable robots.txt means, by whether all pages of the site are allowed; None if its
+rules decide."""
 
 
 class LookupLog:
@@ -53,7 +54,8 @@ class LookupLog:
         if record.next_try is None:
             return
         evidence = record.last.evidence
-        effect = _MEANWHILE[self._policy.access(record, now).pages]
+        verdict = self._policy.access(record, now).verdict
+        effect = _MEANWHILE[verdict and verdict.allowed]
         what = evidence.summary, effect, record.next_try - evidence.at
         # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
@@ -70,8 +72,8 @@ class LookupLog:
         self._log_refused(record)
         if record.unreachable_since is None and not self._down:
             return
-        access = self._policy.access(record, now)
-        if access.outage is None:
+        verdict = self._policy.access(record, now).verdict
+        if verdict is None or verdict.outage is None:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)
             return
@@ -79,10 +81,10 @@ class LookupLog:
             logging.DEBUG if record.origin in self._down else logging.INFO,
             _KNOWN_DOWN,
             record,
-            utc_time_text(access.outage.since),
-            access.outage.cause,
-            _MEANWHILE[access.pages],
-            utc_time_text(access.outage.next_try),
+            utc_time_text(verdict.outage.since),
+            verdict.outage.cause,
+            _MEANWHILE[verdict.allowed],
+            utc_time_text(verdict.outage.next_try),
         )
 
     def _log_refused(self, record: Record) -> None:

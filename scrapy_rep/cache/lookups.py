@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, TypeGuard, TypeVar
+from typing import Final, NamedTuple, TypeGuard
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -28,11 +28,13 @@ from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookup_log import LookupLog
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
+from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Claim, Put, Release
@@ -44,12 +46,8 @@ from scrapy_rep.utils.log import LimitedLogger
 if sys.platform != "win32":
     import resource
 
-T = TypeVar("T")
-
 Fetch = Callable[[Origin, Request], Awaitable[Outcome]]
 SendRecord = Callable[[Record, Record | None, Request], None]
-Done = Callable[[T | None, Exception], object]
-"""Called with the result of a lookup; with None and the error if it failed."""
 
 _SLOW: Final = 1.0
 """Seconds after which a fetch is slow."""
@@ -61,25 +59,37 @@ _LOGGED_POLL: Final = 11
 """Number of reads, in some five seconds, after which it is logged for whom the lookup waits."""
 
 
+class LookupResult(NamedTuple):
+    """The result of a lookup."""
+
+    entry: Entry
+    robots: RobotsTxt | None
+    """The robots.txt whose rules are valid; None if no rules are valid."""
+
+
+Done = Callable[[LookupResult | None, Exception], object]
+"""Called with the result of a lookup, and an error that means nothing; if it failed, with None and
+the error."""
+
+
 @dataclass(eq=False)
-class Lookup(Generic[T]):
+class Lookup:
     """A lookup that waits for its turn, or is under way."""
 
     origin: Origin
-    tokens: Tokens
     page: Request
+    """The request that has begun it."""
     began: float
     """When it began, in seconds since the epoch."""
-    waiters: list[Done[T]] = field(default_factory=list)
+    tokens: set[Tokens] = field(default_factory=set)
+    """The product tokens of all that wait."""
+    waiters: list[Done] = field(default_factory=list)
     task: Deferred[object] | None = None
     has_lease: bool = False
     """Whether the lease of the origin was claimed, and not given to another worker."""
     polls: int = 0
     """How often the lookup has found that another worker fetches."""
-    counts: bool = False
-    """Whether it counts as one of those under way."""
     timer: Timer | None = None
-    is_slow: bool = False
     is_over: bool = False
 
     def __post_init__(self) -> None:
@@ -88,7 +98,7 @@ class Lookup(Generic[T]):
 
 
 @dataclass(eq=False)
-class Lookups(Generic[T]):
+class Lookups:
     """All lookups of a crawl. After ``close``, CrawlClosingError is raised."""
 
     policy: Policy
@@ -114,17 +124,18 @@ class Lookups(Generic[T]):
     """Seconds in which lookups begin that read the store together: one by one costs more."""
 
     def __post_init__(self) -> None:
-        self.make: Callable[[Lookup[T], Record | Exception], T]
+        self.make: Callable[[Lookup, Record | Exception], LookupResult]
         """Returns what those that wait get, of a record or an error; set by the cache."""
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
-        self._all: dict[Origin, Lookup[T]] = {}
-        self._waiting: deque[Lookup[T]] = deque()
-        self._begun: list[Lookup[T]] = []
+        self._all: dict[Origin, Lookup] = {}
+        self._waiting: deque[Lookup] = deque()
+        self._begun: list[Lookup] = []
         """Lookups that the next turn of the event loop reads in the store."""
-        self._free = self.permits
-        self._slow = 0
+        self._under_way: set[Lookup] = set()
+        self._slow: set[Lookup] = set()
+        """Those whose fetch takes long, which are no longer in ``_under_way``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
         self._had_others = False
         self._began = self.clock.time()
@@ -141,30 +152,32 @@ class Lookups(Generic[T]):
 
     @property
     def has_room(self) -> bool:
-        """Whether a lookup that is started now waits for no other."""
-        return self._free > 0 and not self._waiting
+        """Whether a lookup may be started now, and waits for no other."""
+        has_permit = len(self._under_way) < self.permits
+        return has_permit and not self._waiting and not self.closing
 
-    def join(self, origin: Origin, tokens: Tokens, page: Request, done: Done[T]) -> None:
+    def join(self, origin: Origin, tokens: Tokens, page: Request, done: Done) -> None:
         """Call ``done`` when the lookup that is under way, or a new one, has ended.
 
-        ``tokens`` and ``page`` are those of a new one: one under way may be for other tokens.
-        Raises CrawlClosingError after ``close``.
+        The entry of its result has the rules for ``tokens``; a new one is made for ``page``. Raises
+        CrawlClosingError after ``close``.
         """
         if self.closing:
             raise CrawlClosingError
         lookup = self._all.get(origin)
         if lookup is None:
-            lookup = self._all[origin] = Lookup(origin, tokens, page, self.clock.time())
+            lookup = self._all[origin] = Lookup(origin, page, self.clock.time())
             self._waiting.append(lookup)
             self._begin()
+        lookup.tokens.add(tokens)
         lookup.waiters.append(done)
 
-    async def result(self, origin: Origin, tokens: Tokens, page: Request) -> T:
+    async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
         """Return the result of ``join``; raise its error."""
         # One promise for each request: if one request is cancelled, all others must go on waiting.
-        promise: Promise[T] = Promise()
+        promise: Promise[LookupResult] = Promise()
 
-        def settle(result: T | None, failure: Exception) -> None:
+        def settle(result: LookupResult | None, failure: Exception) -> None:
             if result is None:
                 promise.set_exception(failure)
             else:
@@ -203,42 +216,36 @@ class Lookups(Generic[T]):
 
     def _begin(self) -> None:
         """Begin as many lookups as there is room for. They soon read the store, together."""
-        while self._waiting and self._free:
+        while self._waiting and len(self._under_way) < self.permits:
             lookup = self._waiting.popleft()
             if lookup.is_over:
                 continue
-            lookup.counts = True
-            self._free -= 1
+            self._under_way.add(lookup)
             if not self._begun:
                 call_later(self.read_after, self._read)
             self._begun.append(lookup)
 
-    def _make_slow(self, lookup: Lookup[T]) -> None:
+    def _make_slow(self, lookup: Lookup) -> None:
         """Let another lookup begin in place of one whose fetch takes long, at most _max_slow."""
-        if self._slow >= self._max_slow:
+        if len(self._slow) >= self._max_slow:
             lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
             return
         # Alone it fetches without a lease, but by now another worker may have come.
         if not lookup.has_lease:
             self.store.put(self._claim_of(lookup))
         self._stop_counting(lookup)
-        lookup.is_slow = True
-        self._slow += 1
+        self._slow.add(lookup)
 
-    def _stop_counting(self, lookup: Lookup[T]) -> None:
+    def _stop_counting(self, lookup: Lookup) -> None:
         if lookup.timer is not None:
             lookup.timer.cancel()
-        if lookup.is_slow:
-            lookup.is_slow = False
-            self._slow -= 1
-        if not lookup.counts:
+        self._slow.discard(lookup)
+        if lookup not in self._under_way:
             return
-        lookup.counts = False
-        self._free += 1
-        if not self.closing:
-            self._begin()
-            if self.has_room:
-                self.on_room()
+        self._under_way.remove(lookup)
+        self._begin()
+        if self.has_room:
+            self.on_room()
 
     # What a lookup does.
 
@@ -253,26 +260,22 @@ class Lookups(Generic[T]):
         else:
             self._decide_all(begun, known)
 
-    async def _read_in_thread(self, begun: list[Lookup[T]]) -> None:
+    async def _read_in_thread(self, begun: list[Lookup]) -> None:
         self._decide_all(begun, await self.store.read([lookup.key for lookup in begun]))
 
-    def _decide_all(self, begun: list[Lookup[T]], known: Known) -> None:
+    def _decide_all(self, begun: list[Lookup], known: Known) -> None:
         """End the lookups with a fresh record; fetch the others, or first claim their leases."""
         if known.has_others and not self._had_others:
             self.claim_fetched()
         self._had_others = known.has_others
-        to_claim = []
-        for lookup in begun:
-            if lookup.is_over or self._end_if_fresh(lookup, known):
-                continue
-            if known.has_others:
-                to_claim.append(lookup)
-            else:
+        due = [each for each in begun if not (each.is_over or self._end_if_fresh(each, known))]
+        if not known.has_others:
+            for lookup in due:
                 self._start_fetch(lookup, known)
-        if to_claim:
-            self._tasks.start(self._claim_all(to_claim))
+        elif due:
+            self._tasks.start(self._claim_all(due))
 
-    def _end_if_fresh(self, lookup: Lookup[T], known: Known) -> bool:
+    def _end_if_fresh(self, lookup: Lookup, known: Known) -> bool:
         record = self._last(lookup.origin, known)
         if not self.is_fresh(record):
             return False
@@ -284,7 +287,7 @@ class Lookups(Generic[T]):
         self._end(lookup, record)
         return True
 
-    async def _claim_all(self, lookups: list[Lookup[T]]) -> None:
+    async def _claim_all(self, lookups: list[Lookup]) -> None:
         """Claim the leases; fetch where this worker has got it, else wait for the other worker."""
         leases = await self.store.change(*map(self._claim_of, lookups))
         # What another worker stored before its lease ended is there now.
@@ -298,16 +301,16 @@ class Lookups(Generic[T]):
             else:
                 self._wait_for_other(lookup, lease.left)
 
-    def _claim_of(self, lookup: Lookup[T]) -> Claim:
+    def _claim_of(self, lookup: Lookup) -> Claim:
         lookup.has_lease = True
         return Claim(lookup.key, self.name, self.lease)
 
-    def _release(self, lookup: Lookup[T]) -> None:
+    def _release(self, lookup: Lookup) -> None:
         if lookup.has_lease:
             lookup.has_lease = False
             self.store.put(Release(lookup.key, self.name))
 
-    def _wait_for_other(self, lookup: Lookup[T], left: float) -> None:
+    def _wait_for_other(self, lookup: Lookup, left: float) -> None:
         """Do the lookup again in a while; it doesn't count until then."""
         if lookup.polls == 0:
             self.count(stats.STORE_WAITED)
@@ -323,15 +326,15 @@ class Lookups(Generic[T]):
         self._stop_counting(lookup)
         self.clock.call_later(pause, self._begin_again, lookup)
 
-    def _begin_again(self, lookup: Lookup[T]) -> None:
+    def _begin_again(self, lookup: Lookup) -> None:
         self._waiting.appendleft(lookup)
         self._begin()
 
-    def _start_fetch(self, lookup: Lookup[T], known: Known) -> None:
+    def _start_fetch(self, lookup: Lookup, known: Known) -> None:
         lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
         lookup.task = self._tasks.start(self._fetch(lookup, known))
 
-    async def _fetch(self, lookup: Lookup[T], known: Known) -> None:
+    async def _fetch(self, lookup: Lookup, known: Known) -> None:
         origin, page = lookup.origin, lookup.page
         try:
             outcome = await self.fetch(origin, page)
@@ -400,13 +403,13 @@ class Lookups(Generic[T]):
 
     # How a lookup ends.
 
-    def _end(self, lookup: Lookup[T], end: Record | Exception) -> None:
+    def _end(self, lookup: Lookup, end: Record | Exception) -> None:
         """Pass what is made of a record or an error to all that wait; log their errors."""
         if lookup.is_over:
             return
         lookup.is_over = True
         del self._all[lookup.origin]
-        result: T | None = None
+        result: LookupResult | None = None
         failure: Exception = CrawlClosingError()
         try:
             result = self.make(lookup, end)

@@ -1,6 +1,5 @@
 """Decides on requests: by an override (an entry of REP_OVERRIDES), else by robots.txt."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -9,6 +8,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.lookups import Done
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import NO_ORIGIN, strictest_verdict
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
@@ -146,15 +146,13 @@ class Decider:
             return None
         return strictest_verdict(hop.url, target, tokens, entry.verdict)[1]
 
-    def start_lookup(
-        self, request: Request, done: Callable[[Entry | None, Exception], None]
-    ) -> None:
-        """Look up the robots.txt for ``request``; ``done`` gets the entry, or None and the error.
+    def start_lookup(self, request: Request, done: Done) -> None:
+        """Look up the robots.txt for ``request``, and call ``done`` when the lookup has ended.
 
         Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
         origin = origin_of_request(request)
-        self._cache.start_lookup(origin, self.tokens_of(request, origin), request, done)
+        self._cache.lookups.join(origin, self.tokens_of(request, origin), request, done)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens of an override of ``origin``, else those of ``request``."""

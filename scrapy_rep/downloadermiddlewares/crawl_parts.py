@@ -20,7 +20,7 @@ from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
-from scrapy_rep.cache.cache import Cache, LookupResult, get_shared
+from scrapy_rep.cache.cache import Cache, get_shared
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
@@ -76,7 +76,7 @@ class CrawlParts:
         """Handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
         self._shared = get_shared(options)
-        lookups: Lookups[LookupResult] = Lookups(
+        lookups = Lookups(
             policy=options.policy,
             store=self._shared.store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,

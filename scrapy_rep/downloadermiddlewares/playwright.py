@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep import stats
 from scrapy_rep.admission.unknown_origins import log_lookup_error
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.lookups import LookupResult
 from scrapy_rep.decision.decider import SCHEMES, Decider
 from scrapy_rep.exceptions import describe
 from scrapy_rep.protocol.origin import Origin, origin_of
@@ -88,11 +88,11 @@ class Subresources:
         return not self._dry_run
 
     def _look_up(self, request: Request, origin: Origin) -> None:
-        """Begin a lookup, if there is room for it now and the crawl isn't closing."""
+        """Begin a lookup, if there is room for it now."""
 
-        def done(entry: Entry | None, error: Exception) -> None:
-            if entry is None:
+        def done(found: LookupResult | None, error: Exception) -> None:
+            if found is None:
                 log_lookup_error(self._crawler, origin, error)
 
-        if self._cache.lookups.has_room and not self._cache.closing:
+        if self._cache.lookups.has_room:
             self._decider.start_lookup(request, done)

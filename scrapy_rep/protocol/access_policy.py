@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 from http import HTTPStatus
 from typing import Final
 
@@ -11,33 +10,24 @@ from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.verdict import Outage, Reason
+from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
 
 _MAX_DOUBLINGS: Final = 32
-
-
-class AllowedPages(Enum):
-    """Which pages of an origin may be fetched."""
-
-    BY_RULES = "rules"
-    ALL = "all"
-    NONE = "none"
+_UNAVAILABLE: Final = Verdict(allowed=True, reason=Reason.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which pages of an origin may be fetched, why, and between which times this is valid."""
+    """Which pages of an origin may be fetched, and between which times this is valid."""
 
-    pages: AllowedPages
-    reason: Reason
+    verdict: Verdict | None
+    """The verdict on all pages; None if it depends on rules."""
     copy: Available | None
-    """The robots.txt with the valid rules, if ``pages`` is BY_RULES; else None."""
+    """The robots.txt with the valid rules; None if there is a verdict on all pages."""
     start: float
     """In seconds since the epoch. If it is in the future, the clock was set back: not valid."""
     end: float
     """In seconds since the epoch; infinity if there is no next try."""
-    outage: Outage | None = None
-    """The outage, if all pages are allowed or disallowed because of it; else None."""
     is_absent: bool = False
     """Whether the site said that it has no robots.txt."""
 
@@ -79,19 +69,18 @@ class Policy:
         start, end = record.last.evidence.at, self._next_fetch_at(record)
         if record.unreachable_since is None:
             if isinstance(record.last, Available):
-                return Access(AllowedPages.BY_RULES, Reason.RULE, record.last, start, end)
+                return Access(None, record.last, start, end)
             is_absent = isinstance(record.last, Unavailable) and record.last.is_absent
-            return Access(
-                AllowedPages.ALL, Reason.UNAVAILABLE, None, start, end, is_absent=is_absent
-            )
+            return Access(_UNAVAILABLE, None, start, end, is_absent)
         outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
         until = self._disallows_all_until(record) if record.of_origin else math.inf
         if now < until:
-            end = min(end, until)
-            return Access(AllowedPages.NONE, Reason.UNREACHABLE, None, start, end, outage)
+            verdict = Verdict(allowed=False, reason=Reason.UNREACHABLE, outage=outage)
+            return Access(verdict, None, start, min(end, until))
         if record.copy is None:
-            return Access(AllowedPages.ALL, Reason.UNREACHABLE_LONG, None, start, end, outage)
-        return Access(AllowedPages.BY_RULES, Reason.RULE, record.copy, start, end)
+            verdict = Verdict(allowed=True, reason=Reason.UNREACHABLE_LONG, outage=outage)
+            return Access(verdict, None, start, end)
+        return Access(None, record.copy, start, end)
 
     def record_after(
         self, previous: Record | None, origin: Origin, outcome: Outcome, *, jitter: float

@@ -24,11 +24,10 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_rep import RobotsTxtFetchMiddleware, RobotsTxtMiddleware
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.downloadermiddlewares.wire import Wire
-from scrapy_rep.protocol.access_policy import Access, AllowedPages
+from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.per_crawl import get_part
 from tests.protocol import corpus
 from tests.scheduler.queues import Downloader
@@ -43,7 +42,7 @@ def know_ours(middleware, url, body):
     origin = origin_of(url)
     now = time()
     copy = Available(body, Evidence(now, url, 200))
-    entry = Entry(Access(AllowedPages.BY_RULES, Reason.RULE, copy, now - 1, now + 1e6))
+    entry = Entry(Access(None, copy, now - 1, now + 1e6))
     robots = RobotsTxt.parse(body)
     tokens = middleware.decider.tokens.of_request(Request(url))
     middleware._parts.cache._put(origin, entry, tokens, robots)

@@ -185,7 +185,7 @@ def test_what_is_looked_up_is_asked_by_the_tokens_that_decide(entries, tokens, b
         settle()
     assert found[0] is not None
     assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has_rules_for(tokens)
+    assert scene.cache.known_entry(ORIGIN).verdict("/", tokens).allowed
     known = scene.decider.known_decision(request)
     assert known.verdict.allowed == (tokens != ("partner",))
     assert by == "start_lookup" or found == [known]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.access_policy import AllowedPages, Policy
+from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason
@@ -41,6 +41,11 @@ def ended_with(*outcomes, policy=Policy(), jitter=0.0):  # noqa: B008 - immutabl
     return record
 
 
+def reason_of(access):
+    """The reason of the verdict on all pages; None if rules decide."""
+    return access.verdict and access.verdict.reason
+
+
 class Months:
     """Time goes by; every fetch that is due is made, and ends as the site then is."""
 
@@ -50,43 +55,45 @@ class Months:
         self.fetches = []
 
     def go(self, start, end, step, site):
-        """Ask every ``step`` seconds; return the grants, in order, without repetition."""
-        grants = []
+        """Ask every ``step`` seconds; return the reasons, in order, without repetition."""
+        reasons = []
         now = start
         while now < end:
             if self.policy.is_due(self.record, now):
                 self.fetches.append(now)
                 self.record = self.policy.record_after(self.record, FILE, site(now), jitter=0.5)
-            grant = self.policy.access(self.record, now).pages
-            if not grants or grants[-1] is not grant:
-                grants.append(grant)
+            reason = reason_of(self.policy.access(self.record, now))
+            if not reasons or reasons[-1] is not reason:
+                reasons.append(reason)
             now += step
-        return grants
+        return reasons
 
 
 @pytest.mark.spec("F-5", "F-6")
 @pytest.mark.rfc9309("2.4")
 @pytest.mark.parametrize(
-    ("site", "grant", "reason"),
+    ("site", "verdict"),
     [
-        (unavailable, AllowedPages.ALL, Reason.UNAVAILABLE),
-        (unreachable, AllowedPages.NONE, Reason.UNREACHABLE),
-        (available, AllowedPages.BY_RULES, Reason.RULE),
+        (unavailable, (True, Reason.UNAVAILABLE)),
+        (unreachable, (False, Reason.UNREACHABLE)),
+        (available, None),
     ],
 )
 @pytest.mark.parametrize("stale_after", [0.0, 30 * DAY])
-def test_a_day_without_a_copy(site, grant, reason, stale_after):
+def test_a_day_without_a_copy(site, verdict, stale_after):
     months = Months(unreachable_stale_after=stale_after)
-    assert months.go(START, START + DAY, MINUTE, site) == [grant]
-    assert months.policy.access(months.record, START).reason is reason
+    assert months.go(START, START + DAY, MINUTE, site) == [verdict and verdict[1]]
+    found = months.policy.access(months.record, START).verdict
+    assert (found and found[:2]) == verdict
 
 
 @pytest.mark.spec("F-8")
 def test_without_a_copy_all_is_allowed_after_30_days():
     months = Months()
-    assert months.go(START, START + 29.9 * DAY, HOUR, unreachable) == [AllowedPages.NONE]
-    assert months.go(START + 30 * DAY, START + 90 * DAY, HOUR, unreachable) == [AllowedPages.ALL]
-    assert months.policy.access(months.record, START + 60 * DAY).reason is Reason.UNREACHABLE_LONG
+    assert months.go(START, START + 29.9 * DAY, HOUR, unreachable) == [Reason.UNREACHABLE]
+    late = months.go(START + 30 * DAY, START + 90 * DAY, HOUR, unreachable)
+    assert late == [Reason.UNREACHABLE_LONG]
+    assert months.policy.access(months.record, START + 60 * DAY).verdict.allowed
 
 
 @pytest.mark.spec("F-8")
@@ -94,8 +101,8 @@ def test_the_last_good_copy_is_used_after_30_days():
     months = Months()
     months.go(START, START + HOUR, HOUR, available)
     down = START + 2 * DAY
-    assert months.go(down, down + 30 * DAY, HOUR, unreachable) == [AllowedPages.NONE]
-    assert months.go(down + 30 * DAY, down + 90 * DAY, HOUR, unreachable) == [AllowedPages.BY_RULES]
+    assert months.go(down, down + 30 * DAY, HOUR, unreachable) == [Reason.UNREACHABLE]
+    assert months.go(down + 30 * DAY, down + 90 * DAY, HOUR, unreachable) == [None]
     access = months.policy.access(months.record, down + 90 * DAY)
     assert access.copy == available(START)
 
@@ -105,9 +112,9 @@ def test_the_turn_comes_between_two_tries():
     policy = Policy(unreachable_allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
     record = ended_with(unreachable(START), policy=policy)
     before = policy.access(record, START + 999)
-    assert (before.pages, before.end) == (AllowedPages.NONE, START + 1_000)
+    assert (reason_of(before), before.end) == (Reason.UNREACHABLE, START + 1_000)
     after = policy.access(record, START + 1_000)
-    assert (after.pages, after.end) == (AllowedPages.ALL, START + 5_000)
+    assert (reason_of(after), after.end) == (Reason.UNREACHABLE_LONG, START + 5_000)
     assert not policy.is_due(record, START + 1_000)
 
 
@@ -184,8 +191,8 @@ def test_what_would_fail_alike_in_this_process_is_not_tried_again():
     for at in (START, START + 90 * DAY):
         assert not Policy().is_due(record, at)
         access = Policy().access(record, at)
-        assert (access.pages, access.end) == (AllowedPages.NONE, math.inf)
-        assert access.outage.next_try == math.inf
+        assert (reason_of(access), access.end) == (Reason.UNREACHABLE, math.inf)
+        assert access.verdict.outage.next_try == math.inf
 
 
 def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
@@ -201,7 +208,7 @@ def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
             assert (record.unreachable_for, record.tries, record.of_origin) == (0.0, tries, False)
             assert record.copy == (None if first is None else first.copy)
         access = policy.access(record, record.next_try - 1)
-        assert (access.pages, access.reason) == (AllowedPages.NONE, Reason.UNREACHABLE)
+        assert reason_of(access) is Reason.UNREACHABLE
         assert access.end == record.next_try == START + 69 * DAY + 3600
         # The gap before the next failure of the origin itself is none between two of its own.
         record = policy.record_after(record, FILE, unreachable(START + 70 * DAY), jitter=0.0)
@@ -230,7 +237,7 @@ def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
         assert record.unreachable_for == counted
     opened = counted + min(later, WEEK) >= (20 if has_copy else 30) * DAY
     access = policy.access(record, at + later)
-    assert (access.pages is not AllowedPages.NONE) == opened
+    assert (reason_of(access) is not Reason.UNREACHABLE) == opened
     if not opened and later >= 0 and not policy.is_due(record, at + later):
         assert access.end > at + later
 
