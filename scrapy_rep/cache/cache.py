@@ -9,7 +9,7 @@ fetches robots.txt. Crawls of one process may share the store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -84,13 +84,7 @@ class Cache:
         is not put in memory: this is left to a lookup, which also announces the record.
         """
         record = await self.lookups.stored(origin)
-        if not self.lookups.is_fresh(record):
-            return None
-        access = self._policy.access(record, self._time())
-        entry = Entry(access)
-        if access.copy is not None:
-            entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
-        return entry
+        return self._entry_for(record, (tokens,)).entry if self.lookups.is_fresh(record) else None
 
     def _result_of(self, lookup: Lookup, end: Record | Exception) -> LookupResult:
         if isinstance(end, CrawlClosingError):
@@ -118,16 +112,20 @@ class Cache:
         An entry that is there stays, with rules for more tokens, if ``record`` has changed nothing.
         After a failure on the route, for example at a proxy, a valid entry stays.
         """
+        result = self._entry_for(record, tokens)
+        if record.of_origin or self.known_entry(origin) is None:
+            self._entries.put(origin, result.entry, result.entry.nbytes)
+        return result
+
+    def _entry_for(self, record: Record, token_lists: Iterable[Tokens]) -> LookupResult:
         access = self._policy.access(record, self._time())
-        known = self._entries.get(origin)
+        known = self._entries.get(record.origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
         robots = None
         if access.copy is not None:
             robots = RobotsTxt.parse(access.copy.body)
-            for each in tokens:
-                entry.add_rules(each, robots)
-        if record.of_origin or self.known_entry(origin) is None:
-            self._entries.put(origin, entry, entry.nbytes)
+            for tokens in token_lists:
+                entry.add_rules(tokens, robots)
         return LookupResult(entry, robots)
 
     def _disallow_all(self, origin: Origin) -> Entry:
@@ -138,42 +136,15 @@ class Cache:
         return entry
 
 
-class Shared:
-    """The store of all crawls with the same store and policy options.
-
-    Each crawl joins as a user. When the last user has left, the store is closed. A later user can
-    use the same object again.
-    """
-
-    def __init__(self, options: Options) -> None:
-        self.store: WriteBehind = make_write_behind(options.store_config)
-        self._users: set[Lookups] = set()
-
-    def add_user(self, user: Lookups) -> None:
-        for other in self._users:
-            other.claim_fetched()
-        self._users.add(user)
-        self.store.users = len(self._users)
-
-    async def remove_user(self, user: Lookups) -> None:
-        """If it was the last user, close the store."""
-        if user not in self._users:
-            return
-        self._users.remove(user)
-        self.store.users = len(self._users)
-        if not self._users:
-            await self.store.close()
+_STORES: Final[WeakValueDictionary[Any, WriteBehind]] = WeakValueDictionary()
 
 
-_ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
-
-
-def get_shared(options: Options) -> Shared:
-    """Return what crawls of this thread with the same store and policy share, while one has it."""
+def shared_store(options: Options) -> WriteBehind:
+    """Return the store of all crawls of this thread with the same store and policy options."""
     # These options determine the content of the records. Threads don't share a store,
     # because each thread has an event loop of its own.
     key = threading.get_ident(), options.store_config, options.policy
-    found = _ALL.get(key)
+    found = _STORES.get(key)
     if found is None:
-        found = _ALL[key] = Shared(options)
+        found = _STORES[key] = make_write_behind(options.store_config)
     return found

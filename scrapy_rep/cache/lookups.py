@@ -195,6 +195,18 @@ class Lookups:
         now = self.clock.time()
         return record is not None and not self.policy.is_due(record, now, self._began)
 
+    def join_store(self) -> None:
+        """Tell the crawls of this process that use the store that this one has come."""
+        for tell in self.store.users:
+            tell()
+        self.store.users.add(self.claim_fetched)
+
+    async def leave_store(self) -> None:
+        """Close the store, unless another crawl of this process uses it."""
+        self.store.users.discard(self.claim_fetched)
+        if not self.store.users:
+            await self.store.close()
+
     def close(self) -> None:
         """Cancel all lookups. Those that wait for them get a CrawlClosingError."""
         self.closing = True

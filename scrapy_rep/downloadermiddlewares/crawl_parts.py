@@ -20,7 +20,7 @@ from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
-from scrapy_rep.cache.cache import Cache, get_shared
+from scrapy_rep.cache.cache import Cache, shared_store
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
@@ -75,10 +75,10 @@ class CrawlParts:
         self._handlers = Background()
         """Handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
-        self._shared = get_shared(options)
+        store = shared_store(options)
         lookups = Lookups(
             policy=options.policy,
-            store=self._shared.store,
+            store=store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
             send_record=announcer.send_record,
             clock=clock,
@@ -93,7 +93,7 @@ class CrawlParts:
             lookups, BoundedCache(max_bytes=options.memory_max_bytes), self._send_parsed
         )
         self.decider: Decider = Decider(crawler, self.cache, overrides)
-        self._leases = leases = HostLeases(self._shared.store, clock)
+        self._leases = leases = HostLeases(store, clock)
         self.admission: Admission = Admission(
             crawler, self.cache, self.decider, options, clock, leases
         )
@@ -137,7 +137,7 @@ class CrawlParts:
 
     async def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
-        self._shared.add_user(self.cache.lookups)
+        self.cache.lookups.join_store()
         self._watch.start()
         if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
@@ -182,7 +182,7 @@ class CrawlParts:
         except TimeoutError:
             self._logger.warning("Some records of robots.txt may not have been stored")
         finally:
-            await self._shared.remove_user(self.cache.lookups)
+            await self.cache.lookups.leave_store()
 
     async def _finish(self) -> None:
         await self.cache.lookups.finish()

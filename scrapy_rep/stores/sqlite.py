@@ -114,23 +114,19 @@ class _Connection:
     def __init__(self, path: Path, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
-        self._connection: sqlite3.Connection | None = None
+        self.opened: sqlite3.Connection | None = None
         self._identity: Identity = None
-
-    @property
-    def is_open(self) -> bool:
-        return self._connection is not None
 
     def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
         """Return the result of ``func``, called with the connection. Raises StoreError."""
         try:
             with file_errors():
-                if self._connection is not None and identity_of(self._path) != self._identity:
+                if self.opened is not None and identity_of(self._path) != self._identity:
                     self.close()  # the file was removed, or replaced by another
-                if self._connection is None:
-                    self._connection = self._open()
+                if self.opened is None:
+                    self.opened = self._open()
                     self._identity = identity_of(self._path)
-                return func(self._connection)
+                return func(self.opened)
         except FileError as error:
             self.close()
             advice = {
@@ -146,7 +142,7 @@ class _Connection:
         return open_file(self._path, FORMAT, timeout=self._timeout)
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self.opened = self.opened, None
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
@@ -182,7 +178,7 @@ class SQLiteStore:
 
     def peek(self, keys: Sequence[str]) -> Found | None:
         # The file is made, and waited for, in a thread.
-        if not any(each.is_open for each in (self._peeking, self._reading, self._writing)):
+        if not any(each.opened for each in (self._peeking, self._reading, self._writing)):
             return None
         with suppress(StoreError):
             return self._peeking.run(lambda connection: self._read(keys, connection))

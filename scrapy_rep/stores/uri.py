@@ -28,26 +28,17 @@ def _read_prefix(value: str) -> str:
     return value
 
 
-_TIMEOUT: Final = number("seconds", low=0.05, high=3_600)
-_MAX_AGE: Final = number("seconds", low=1, high=1e10)
-_SQLITE: Final = {
-    "timeout": _TIMEOUT,
-    "max_age": _MAX_AGE,
-    "max_bytes": integer("bytes", 1024**2),
-}
-_REDIS: Final = {
-    "prefix": Reader(f"printable characters, at most {_MAX_PREFIX}", _read_prefix),
-    "timeout": _TIMEOUT,
-    "max_age": _MAX_AGE,
+_OPTIONS: Final[Mapping[str, tuple[Reader, Any]]] = {
+    "prefix": (Reader(f"printable characters, at most {_MAX_PREFIX}", _read_prefix), "robots:"),
+    "timeout": (number("seconds", low=0.05, high=3_600), 2.0),
+    "max_age": (number("seconds", low=1, high=1e10), 60 * 86_400.0),
+    "max_bytes": (integer("bytes", 1024**2), 4 * 1024**3),
     # One of redis-py's, for which a thread that reads and one that writes need a connection each.
-    "max_connections": integer("connections", 2),
+    "max_connections": (integer("connections", 2), None),
 }
-_DEFAULTS: Final[Mapping[str, Any]] = {
-    "prefix": "robots:",
-    "timeout": 2.0,
-    "max_age": 60 * 86_400.0,
-    "max_bytes": 4 * 1024**3,
-}
+"""The options in the query, with their readers, and defaults of ours."""
+_SQLITE: Final = ("timeout", "max_age", "max_bytes")
+_REDIS: Final = ("prefix", "timeout", "max_age", "max_connections")
 
 
 class _Scheme(NamedTuple):
@@ -56,8 +47,8 @@ class _Scheme(NamedTuple):
     form: str
     is_valid: Callable[[str], bool]
     """Returns whether a URI without query is valid, or raises ValueError if it is not."""
-    options: Mapping[str, Reader]
-    """The options in the query. For Redis, all others are those of redis-py."""
+    options: tuple[str, ...]
+    """Names of _OPTIONS. For Redis, all others are those of redis-py."""
 
 
 class StoreConfig(NamedTuple):
@@ -72,7 +63,7 @@ def make_write_behind(config: StoreConfig) -> WriteBehind:
 
     Raises SettingsError if redis-py is required and isn't installed, or can't read the URI.
     """
-    timeout = _options_in(config.uri)[0]["timeout"]
+    timeout = _options_in(config.uri)[0].get("timeout", 0.0)
     return WriteBehind(make_store(config), name=display_name(config.uri), timeout=timeout)
 
 
@@ -83,7 +74,6 @@ def make_store(config: StoreConfig) -> Store:
     if path is not None:
         from scrapy_rep.stores.sqlite import SQLiteStore
 
-        del options["prefix"]
         return SQLiteStore(path, clock=time, **options)
     if not is_persistent(config.uri):
         return MemoryStore(max_bytes=config.memory_max_bytes)
@@ -95,7 +85,6 @@ def make_store(config: StoreConfig) -> Store:
             f"REP_STORE is {shown!r}: it takes redis-py, which isn't installed: "
             "pip install scrapy-rep[redis]"
         ) from None
-    del options["max_bytes"]
     url = config.uri.partition("?")[0] + (f"?{urlencode(others)}" if others else "")
     try:
         return RedisStore(url, **options)
@@ -119,14 +108,14 @@ def check_uri(uri: str) -> None:
         hint = "" if meant is None else f"; did you mean {meant!r}?"
         raise NotTakenError(f"{scheme.form!r}{hint}")
     for name, value in _query_of(uri):
-        reader = scheme.options.get(name)
-        if reader is not None:
+        if name in scheme.options:
+            reader, _ = _OPTIONS[name]
             try:
                 reader.read(value)
             except (ValueError, OverflowError):
                 raise NotTakenError(f"a URI whose {name} is {reader.takes}") from None
             continue
-        meant = closest(name, list(scheme.options), cutoff=0.7)
+        meant = closest(name, scheme.options, cutoff=0.7)
         if meant is not None or scheme.options is not _REDIS:  # redis-py checks its own options
             names = ", ".join(scheme.options) or "none"
             hint = "" if meant is None else f"; did you mean {meant!r}?"
@@ -170,7 +159,7 @@ def without_secrets(uri: str) -> str:
         return visible
     # Our own options are shown.
     shown = [
-        f"{name}={value if name in _DEFAULTS else '***'}"
+        f"{name}={value if name in _OPTIONS else '***'}"
         for name, _, value in (each.partition("=") for each in query.split("&"))
     ]
     return f"{visible}?{'&'.join(shown)}"
@@ -186,10 +175,11 @@ def _query_of(uri: str) -> list[tuple[str, str]]:
 
 def _options_in(uri: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return our options, with defaults, and those of redis-py."""
-    readers, values, others = _SCHEMES[_scheme(uri)].options, dict(_DEFAULTS), []
+    names, others = _SCHEMES[_scheme(uri)].options, []
+    values = {name: default for name in names if (default := _OPTIONS[name][1]) is not None}
     for name, value in _query_of(uri):
         if name in values:
-            values[name] = readers[name].read(value)
+            values[name] = _OPTIONS[name][0].read(value)
         else:
             others.append((name, value))
     return values, others
@@ -223,7 +213,7 @@ def _has_host(uri: str) -> bool:
 
 
 _SCHEMES: Final = {
-    "memory": _Scheme("memory://", lambda uri: uri == "memory://", {}),
+    "memory": _Scheme("memory://", lambda uri: uri == "memory://", ()),
     "sqlite": _Scheme("sqlite:///PATH", _has_file, _SQLITE),
     "redis": _Scheme("redis://HOST:PORT/NUMBER", _has_host, _REDIS),
     "rediss": _Scheme("rediss://HOST:PORT/NUMBER", _has_host, _REDIS),

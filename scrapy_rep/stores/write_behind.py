@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -105,8 +107,8 @@ class WriteBehind:
         clock: Clock | None = None,
     ) -> None:
         clock = clock or Clock()
-        self.users: int = 1
-        """Number of crawls of this process that use the store."""
+        self.users: set[Callable[[], None]] = set()
+        """Of each crawl of this process that uses the store, what tells it that another comes."""
         self._store = store
         self._name = name
         self._limit = timeout + _GRACE
@@ -170,7 +172,7 @@ class WriteBehind:
                 if put is not None:
                     body = records[key].body if put.body is None and key in records else put.body
                     records[key] = Stored(put.state, body or b"")
-        has_others = self.users > 1 or (is_complete and (not was_sure or workers > 1))
+        has_others = len(self.users) > 1 or (is_complete and (not was_sure or workers > 1))
         return Known(records, has_others, is_complete)
 
     def put(self, *changes: Change) -> None:
@@ -290,27 +292,26 @@ class WriteBehind:
     async def _write_once(self) -> bool:
         """Make the changes of now in one call of the store; return whether that succeeded."""
         waiting, self._changes = self._changes, []
-        puts = list(self._unwritten.values())
-        changes = [*puts, *(change for each, _ in waiting for change in each)]
+        changes = [change for each, _ in waiting for change in each]
+        puts = list(self._unwritten.values())  # they go first: a lease is released after its record
         began = self._clock()
-        leases = await self._call(self._writer, self._writing, lambda: self._store.write(changes))
-        done = leases is not None
-        if leases is None:
-            leases = [*([None] * len(puts)), *self._spare.write(changes[len(puts) :])]
-        else:
-            for put in puts:
-                if self._unwritten.get(put.key) is put:
-                    self._unwritten.discard(put.key)
-            if any(change.key == self._me and isinstance(change, Claim) for change in changes):
-                if not began < self._here_until:
-                    self._here_since = self._clock()
-                self._here_until = began + _HERE
-        start = len(puts)
+        write = partial(self._store.write, [*puts, *changes])
+        written = await self._call(self._writer, self._writing, write)
+        leases = iter(self._spare.write(changes) if written is None else written[len(puts) :])
         for each, promise in waiting:
+            found = list(islice(leases, len(each)))
             if promise is not None:
-                promise.set_result(leases[start : start + len(each)])
-            start += len(each)
-        return done
+                promise.set_result(found)
+        if written is None:
+            return False
+        for put in puts:
+            if self._unwritten.get(put.key) is put:
+                self._unwritten.discard(put.key)
+        if any(change.key == self._me and isinstance(change, Claim) for change in changes):
+            if not began < self._here_until:
+                self._here_since = self._clock()
+            self._here_until = began + _HERE
+        return True
 
     async def _call(self, thread: Worker, breaker: _Breaker, call: Callable[[], T]) -> T | None:
         """Return the result of a call; None if it fails (logged), or the last one just has."""

@@ -119,7 +119,7 @@ class Scene:
         record = self.record(kind)
         state, body = record.encode()
         put = Put(str(record.origin), state, body, record.last.evidence.at)
-        self.parts._shared.store.put(put)
+        self.parts.cache.lookups.store.put(put)
         settle()
 
     def has_sent(self):
