@@ -98,30 +98,21 @@ class UnknownOrigins:
                 self._decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged
-            self._log_and_keep_error(origin, error)
+            # The request leaves; the middleware gets the same error, and drops the request.
+            if not isinstance(error, CrawlClosingError):
+                line = "Error while looking up robots.txt of %s"
+                LimitedLogger(__name__, self._crawler).error(line, origin, exc_info=error)
+            self.results[origin] = None
         self._under_way.discard(origin)
         self._ended(origin)
 
-    def _lookup_done(self, origin: Origin, found: LookupResult | None, error: Exception) -> None:
+    def _lookup_done(self, origin: Origin, found: LookupResult | None) -> None:
         self._under_way.discard(origin)
         if self._cache.lookups.closing:
             return
         if found is None:
-            self._log_and_keep_error(origin, error)
+            self.results[origin] = None
         elif self._cache.known_entry(origin) is None:
             self.results[origin] = found.entry
         self._ended(origin)
         self.begin_lookups()
-
-    def _log_and_keep_error(self, origin: Origin, error: Exception) -> None:
-        # The request leaves; the middleware gets the same error, and drops the request.
-        log_lookup_error(self._crawler, origin, error)
-        self.results[origin] = None
-
-
-def log_lookup_error(crawler: Crawler, origin: Origin, error: Exception) -> None:
-    """Log the error of a lookup, unless it has ended because the crawl closes."""
-    if not isinstance(error, CrawlClosingError):
-        LimitedLogger(__name__, crawler).error(
-            "Error while looking up robots.txt of %s", origin, exc_info=error
-        )

@@ -18,7 +18,6 @@ from scrapy import Request
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookups import Lookup, LookupResult, Lookups
-from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -87,8 +86,6 @@ class Cache:
         return self._entry_for(record, (tokens,)).entry if self.lookups.is_fresh(record) else None
 
     def _result_of(self, lookup: Lookup, end: Record | Exception) -> LookupResult:
-        if isinstance(end, CrawlClosingError):
-            raise end
         origin = lookup.origin
         try:
             if isinstance(end, Exception):

@@ -67,9 +67,8 @@ class LookupResult(NamedTuple):
     """The robots.txt whose rules are valid; None if no rules are valid."""
 
 
-Done = Callable[[LookupResult | None, Exception], object]
-"""Called with the result of a lookup, and an error that means nothing; if it failed, with None and
-the error."""
+Done = Callable[[LookupResult | None], object]
+"""Called with the result of a lookup; with None if the crawl was closed before it ended."""
 
 
 @dataclass(eq=False)
@@ -125,7 +124,7 @@ class Lookups:
 
     def __post_init__(self) -> None:
         self.make: Callable[[Lookup, Record | Exception], LookupResult]
-        """Returns what those that wait get, of a record or an error; set by the cache."""
+        """Returns what those that wait get, of a record or an error. Set by the cache."""
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
@@ -173,13 +172,13 @@ class Lookups:
         lookup.waiters.append(done)
 
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
-        """Return the result of ``join``; raise its error."""
+        """Return the result of ``join``. Raises CrawlClosingError, also if the crawl is closed."""
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult] = Promise()
 
-        def settle(result: LookupResult | None, failure: Exception) -> None:
+        def settle(result: LookupResult | None) -> None:
             if result is None:
-                promise.set_exception(failure)
+                promise.set_exception(CrawlClosingError())
             else:
                 promise.set_result(result)
 
@@ -214,7 +213,7 @@ class Lookups:
         for lookup in list(self._all.values()):
             if lookup.task is not None:
                 lookup.task.cancel()
-            self._end(lookup, CrawlClosingError())
+            self._end(lookup, None)
 
     async def finish(self) -> None:
         await self._tasks.finish()
@@ -365,7 +364,7 @@ class Lookups:
             self._end(lookup, record)
             await self._keep_for_other(record)
         except (CancelledError, asyncio.CancelledError):
-            self._end(lookup, CrawlClosingError())
+            self._end(lookup, None)
             if not self.closing:
                 raise
         except Exception as error:  # noqa: BLE001 - passed to those that wait
@@ -415,21 +414,16 @@ class Lookups:
 
     # How a lookup ends.
 
-    def _end(self, lookup: Lookup, end: Record | Exception) -> None:
-        """Pass what is made of a record or an error to all that wait; log their errors."""
+    def _end(self, lookup: Lookup, end: Record | Exception | None) -> None:
+        """Pass what is made of a record or an error to all that wait; None: the crawl is closed."""
         if lookup.is_over:
             return
         lookup.is_over = True
         del self._all[lookup.origin]
-        result: LookupResult | None = None
-        failure: Exception = CrawlClosingError()
-        try:
-            result = self.make(lookup, end)
-        except Exception as error:  # noqa: BLE001 - passed to those that wait
-            failure = error
+        result = None if end is None else self.make(lookup, end)
         for done in lookup.waiters:
             try:
-                done(result, failure)
+                done(result)
             except Exception:  # noqa: PERF203 - the others are to get it
                 self._logger.exception("Error after the lookup of %s", lookup.origin)
         self._stop_counting(lookup)

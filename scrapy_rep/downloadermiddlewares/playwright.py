@@ -8,12 +8,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.admission.unknown_origins import log_lookup_error
 from scrapy_rep.cache.cache import Cache
-from scrapy_rep.cache.lookups import LookupResult
 from scrapy_rep.decision.decider import SCHEMES, Decider
 from scrapy_rep.exceptions import describe
-from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import parts_of_all_crawls
@@ -71,7 +68,8 @@ class Subresources:
             if decision is None or (decision.verdict and decision.verdict.allowed):
                 return False
             if decision.verdict is None:
-                self._look_up(request, origin_of(url))
+                if self._cache.lookups.has_room:
+                    self._decider.start_lookup(request, lambda _: None)
                 stat, why = stats.SUBRESOURCE_UNKNOWN, "robots.txt is not known yet"
             else:
                 why = describe(decision.verdict.with_origin(decision.origin))
@@ -86,13 +84,3 @@ class Subresources:
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
         return not self._dry_run
-
-    def _look_up(self, request: Request, origin: Origin) -> None:
-        """Begin a lookup, if there is room for it now."""
-
-        def done(found: LookupResult | None, error: Exception) -> None:
-            if found is None:
-                log_lookup_error(self._crawler, origin, error)
-
-        if self._cache.lookups.has_room:
-            self._decider.start_lookup(request, done)

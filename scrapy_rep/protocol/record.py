@@ -78,11 +78,9 @@ class Record:
         """Return the record that ``encode`` wrote for the origin ``key``; raises RecordError."""
         try:
             return _decode(state, body, key)
-        except RecordError:
-            raise
         # Damaged data may raise any error; callers treat a RecordError as a missing record.
         except Exception as error:
-            raise RecordError(f"damaged record: {type(error).__name__}") from error
+            raise RecordError(f"damaged record: {error!r}") from error
 
 
 def _decode(state: bytes, body: bytes, key: str) -> Record:
@@ -96,11 +94,12 @@ def _decode(state: bytes, body: bytes, key: str) -> Record:
         raise RecordError("record of another file")
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
-    since, seconds, tries, next_try = map(header.__getitem__, _OF_OUTAGE)
-    since, seconds, next_try = map(_float_or_none, (since, seconds, next_try))
-    if seconds is None or seconds < 0 or type(tries) is not int or tries < 0:
-        raise RecordError("record with numbers that are none")
-    if {since is None, next_try is None} != {kind is not Kind.UNREACHABLE}:
+    outage = {name: header[name] for name in _OF_OUTAGE}
+    _check_types(outage)
+    if outage["unreachable_for"] < 0 or outage["tries"] < 0:
+        raise RecordError("record with negative numbers")
+    is_up = {outage["unreachable_since"] is None, outage["next_try"] is None}
+    if is_up != {kind is not Kind.UNREACHABLE}:
         raise RecordError("record that contradicts itself")
     copy = _copy_of(body) if body and kind is not Kind.UNAVAILABLE else None
     outcome: Outcome
@@ -111,7 +110,7 @@ def _decode(state: bytes, body: bytes, key: str) -> Record:
     else:
         failed = {Kind.UNAVAILABLE: Unavailable, Kind.UNREACHABLE: Unreachable}[kind]
         outcome = failed(_evidence_of(**last))
-    return Record(origin, outcome, copy, since, seconds, tries, next_try)
+    return Record(origin, outcome, copy, **outage)
 
 
 def _copy_of(body: bytes) -> Available:
@@ -126,15 +125,11 @@ def _copy_of(body: bytes) -> Available:
     return Available(text, _evidence_of(**json.loads(inflated[4:end])))
 
 
-def _float_or_none(value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise RecordError("record with a time that is none")
-    return float(value)
-
-
-_TYPES: Final = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(Evidence).items()}
+_TYPES: Final = {
+    name: get_args(hint) or (hint,)
+    for of in (Record, Evidence)
+    for name, hint in get_type_hints(of).items()
+}
 _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
@@ -146,13 +141,16 @@ def _without_defaults(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _evidence_of(at: object, hops: Any = (), **values: Any) -> Evidence:
+def _evidence_of(hops: Any = (), **values: Any) -> Evidence:
     """Return the evidence with these fields of JSON, which are not trusted. Raises any error."""
-    ended = _float_or_none(at)
-    is_sequence = isinstance(hops, list | tuple)
-    if ended is None or not is_sequence or not all(isinstance(hop, str) for hop in hops):
-        raise RecordError("record with a time or hops that are none")
+    _check_types(values)
+    if not isinstance(hops, list | tuple) or not all(isinstance(hop, str) for hop in hops):
+        raise RecordError("record with hops that are none")
+    return Evidence(hops=tuple(hops), **values)
+
+
+def _check_types(values: dict[str, Any]) -> None:
     for name, value in values.items():
-        if type(value) not in _TYPES[name]:
+        is_finite = type(value) is not float or math.isfinite(value)
+        if type(value) not in _TYPES[name] or not is_finite:
             raise RecordError(f"record with a {name} of another type")
-    return Evidence(ended, hops=tuple(hops), **values)

@@ -25,9 +25,9 @@ class ObservedDecider(Decider):
         """How many lookups were under way at a time."""
 
     def start_lookup(self, request, done):
-        def observed(entry, error):
+        def observed(result):
             self.under_way -= 1
-            done(entry, error)
+            done(result)
 
         self.under_way += 1
         self.most = max(self.most, self.under_way)

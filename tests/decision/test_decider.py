@@ -181,7 +181,7 @@ def test_what_is_looked_up_is_asked_by_the_tokens_that_decide(entries, tokens, b
     if by == "decision":
         found.append(run(scene.decider.decision(request, scene.decider.known_decision(request))))
     else:
-        scene.decider.start_lookup(request, lambda entry, error: found.append(entry))
+        scene.decider.start_lookup(request, found.append)
         settle()
     assert found[0] is not None
     assert scene.network.pages == [request]
