@@ -24,7 +24,7 @@ from scrapy_rep.cache.cache import Cache, shared_store
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.playwright import Subresources
+from scrapy_rep.downloadermiddlewares.playwright import Subresources, open_crawls
 from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops, DryRun
@@ -40,16 +40,16 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, within
 from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.per_crawl import add_part, remove_part
-from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
+from scrapy_rep.utils.per_crawl import add_part
+from scrapy_rep.utils.scrapy_internals import is_closing, remove_connection_limits
 
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
 this time the record of the fetch is stored."""
 _OPENING: Final = 1.0
 """Seconds for which the opening of the spider waits for the first reading."""
-_READ_INTERVAL: Final = 0.5
-"""Seconds between two readings of the pauses of other workers."""
+_INTERVAL: Final = 0.5
+"""Seconds between two readings of the pauses of other workers, and two looks at the engine."""
 _CLOSING_TIME: Final = 5.0
 """Maximum seconds to wait until the last records are stored when the crawl has ended."""
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
@@ -111,12 +111,11 @@ class CrawlParts:
         )
         self._wire = Wire(crawler, self.admission, self.gate, clock)
         robots = Robots(self.cache, self.decider, self.admission.holds, leases.pause_until)
-        subresources = Subresources(crawler, self.decider, self.cache, options)
+        self._subresources = Subresources(crawler, self.decider, self.cache, options)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
-        for part in (self, drops, self.admission, robots, subresources, self.gate, self._wire):
+        for part in (self, drops, self.admission, robots, self._wire):
             add_part(crawler, part)
-        self._watch = ClosingWatch(crawler, self._close)
-        self._readings = create_looping_call(self._read_pauses)
+        self._loop = create_looping_call(self._look)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -138,7 +137,8 @@ class CrawlParts:
     async def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
         self.cache.lookups.join_store()
-        self._watch.start()
+        self._loop.start(_INTERVAL, now=False)
+        open_crawls.add(self._subresources)
         if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
         self._wire.install(self._crawler)  # the downloader exists now
@@ -151,15 +151,16 @@ class CrawlParts:
         )
         self.override_log.log_expired()
         remove_connection_limits(self._crawler)
-        self._readings.start(_READ_INTERVAL, now=False)
         with suppress(TimeoutError):  # a store that hangs doesn't hold up the crawl
             await within(_OPENING, self._leases.read_pauses())
 
-    def _read_pauses(self) -> None:
+    def _look(self) -> None:
+        if is_closing(self._crawler):
+            self._close()
         self._leases.background.start(self._leases.read_pauses())
 
     def _close(self) -> None:
-        """End all waits and lookups. Called when the engine begins to close, and at the end."""
+        """End all waits and lookups. Called while the engine closes, and at the end."""
         deferred = self.admission.close()
         self.gate.close()
         if deferred and not self._stores_requests:
@@ -168,12 +169,10 @@ class CrawlParts:
 
     async def _spider_closed(self) -> None:
         """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
-        self._watch.stop()
-        if self._readings.running:
-            self._readings.stop()
+        if self._loop.running:
+            self._loop.stop()
         self._close()
-        for part in (Subresources, Gate, Wire):  # a browser may still ask each crawl
-            remove_part(self._crawler, part)
+        open_crawls.discard(self._subresources)  # a browser may still ask all crawls
         self._drops.log_summary()
         if self._dry_run is not None:
             self._dry_run.log_summary()

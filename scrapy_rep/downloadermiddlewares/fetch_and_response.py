@@ -215,9 +215,9 @@ class RobotsTxtResponseMiddleware(ResponseCheckMiddleware):
         ticket = ticket_of(request)
         request.meta.pop(TICKET_KEY, None)
         url = request.url if ticket is None else ticket.url
-        if response.url == url or (gate := get_part(self._crawler, Gate)) is None:
+        if response.url == url or (wire := get_part(self._crawler, Wire)) is None:
             return response
-        return self._check_url(gate, request, response)
+        return self._check_url(wire.gate, request, response)
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from weakref import WeakSet
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -13,7 +14,6 @@ from scrapy_rep.decision.decider import SCHEMES, Decider
 from scrapy_rep.exceptions import describe
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.per_crawl import parts_of_all_crawls
 from scrapy_rep.utils.text import printable_request, without_credentials
 
 _BLANK: Final = {"", "about:blank"}
@@ -31,7 +31,7 @@ def abort_disallowed(request: Any) -> bool:
     """
     if _is_page(request):
         return False
-    return any(crawl.must_abort(request.url) for crawl in parts_of_all_crawls(Subresources))
+    return any(crawl.must_abort(request.url) for crawl in tuple(open_crawls))
 
 
 def _is_page(request: Any) -> bool:
@@ -84,3 +84,7 @@ class Subresources:
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
         return not self._dry_run
+
+
+open_crawls: Final[WeakSet[Subresources]] = WeakSet()
+"""Those of the crawls of this process that have begun and not ended."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
-from weakref import WeakSet
 
 from scrapy.crawler import Crawler
 
@@ -10,14 +9,11 @@ T = TypeVar("T")
 
 _ATTRIBUTE: Final = "_scrapy_rep"
 """Attribute of a crawler in which its parts are stored, so that they are freed with the crawler."""
-_crawlers: Final[WeakSet[Crawler]] = WeakSet()
-"""All crawlers of the process for which ``add_part`` was called."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:
     """Add ``part`` to a crawl. It replaces a part of the same class."""
     _parts(crawler)[type(part)] = part
-    _crawlers.add(crawler)
 
 
 def get_part(crawler: Crawler, cls: type[T]) -> T | None:
@@ -36,19 +32,6 @@ def get_or_add_part(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
 def remove_part(crawler: Crawler, cls: type) -> None:
     """Remove the part of the class ``cls`` from a crawl, if there is one."""
     _parts(crawler).pop(cls, None)
-
-
-def parts_of_all_crawls(cls: type[T]) -> list[T]:
-    """Return the parts of ``cls``, added by ``add_part``, of all crawls that have an engine."""
-    started = [each for each in _crawlers if _has_engine(each)]
-    return [found for each in started if (found := get_part(each, cls)) is not None]
-
-
-def _has_engine(crawler: Crawler) -> bool:
-    try:
-        return crawler.engine is not None
-    except RuntimeError:  # Scrapy 2.19 and newer, if the crawl has not started, or failed to start
-        return False
 
 
 def _parts(crawler: Crawler) -> dict[type, Any]:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -24,8 +23,6 @@ from scrapy_rep.utils.local_errors import lacks_files
 
 _PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds between the calls of a download for which there is no file left."""
-_INTERVAL: Final = 0.25
-"""Seconds between two checks whether the engine has begun to close the spider."""
 
 
 def user_agents_of(request: Request) -> list[bytes] | None:
@@ -221,24 +218,3 @@ def remove_connection_limits(crawler: Crawler) -> None:
                 handler._default_client._transport._pool._max_connections = math.inf
                 # The handler creates its clients for proxies later, with these limits.
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
-
-
-class ClosingWatch:
-    """Checks from ``start`` to ``stop`` whether the engine closes; then calls ``closing``, once."""
-
-    def __init__(self, crawler: Crawler, closing: Callable[[], None]) -> None:
-        self._crawler = crawler
-        self._closing = closing
-        self._loop = create_looping_call(self._check)
-
-    def start(self) -> None:
-        self._loop.start(_INTERVAL, now=False)
-
-    def stop(self) -> None:
-        if self._loop.running:
-            self._loop.stop()
-
-    def _check(self) -> None:
-        if is_closing(self._crawler):
-            self.stop()
-            self._closing()

@@ -18,13 +18,12 @@ from scrapy_rep import (
 )
 from scrapy_rep.admission.ticket import Source, copy_for_scheduler, store_source, ticket_of
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
-from scrapy_rep.downloadermiddlewares.playwright import Subresources
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import Put
-from scrapy_rep.utils.per_crawl import get_part, remove_part
+from scrapy_rep.utils.per_crawl import get_part
 from tests.waiting import settle
 
 # As it was decided on, by hand: nothing of it is read from the code.
@@ -95,8 +94,6 @@ class Scene:
         self.middleware = RobotsTxtMiddleware.from_crawler(self.crawler)
         self.parts = get_part(self.crawler, CrawlParts)
         self.parts.cache.lookups.read_after = 0.0
-        # Browsers of later tests are asked about by all crawls of the process.
-        remove_part(self.crawler, Subresources)
         self.admission = self.middleware.admission
 
     def record(self, kind):
