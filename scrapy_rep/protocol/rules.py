@@ -47,14 +47,18 @@ _FILED_BYTES: Final = 45
 _WILD_BYTES: Final = 130
 """Approximate bytes of memory that it takes to file a pattern, and in addition one with a ``*``."""
 
-_Ranked = tuple[int, int, int, str]
-"""A rule that matches. The greatest decides: the one with the longest pattern; among those, an
-``Allow``; among those, the first in the file (SPEC M-4). The last item is the pattern; the one
-before it is the negative word: twice the line number, plus one for ``Allow``."""
+_Match = tuple[str, int]
+"""Pattern and word of a rule that matches."""
 
 
-def _ranked(pattern: str, word: int) -> _Ranked:
-    return len(pattern), word & 1, -word, pattern
+def _precedence(match: _Match) -> tuple[int, int, int]:
+    """Return what is greatest for the rule that decides (SPEC M-4).
+
+    It is the one with the longest pattern; among those, an ``Allow``; among those, the first in the
+    file.
+    """
+    pattern, word = match
+    return len(pattern), word & 1, -word
 
 
 def is_match(pattern: str, target: str, *, as_written: bool = False) -> bool:
@@ -141,14 +145,14 @@ class _Index:
         self._needles = tuple(needles)
         self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
 
-    def matching(self, target: str) -> list[_Ranked]:
+    def matching(self, target: str) -> list[_Match]:
         """Return the rules that match; of those with equal patterns, only the one that decides."""
-        found: list[_Ranked] = []
+        found: list[_Match] = []
         rules = ""
         for begin in self._beginnings_of(target):
             text = begin.decode()
             if word := self._words[bisect_left(self._begins, begin)]:
-                found.append(_ranked(text, word))
+                found.append((text, word))
             if text in self._rules:
                 rules += self._rules[text]
         needles: Collection[str] = self._needles
@@ -162,7 +166,7 @@ class _Index:
             lines = rules.split("\n")
             for pattern, digits in zip(lines[::2], lines[1::2], strict=False):
                 if is_match(pattern, target):
-                    found.append(_ranked(pattern, int(digits)))
+                    found.append((pattern, int(digits)))
         return found
 
     def _beginnings_of(self, target: str) -> Sequence[bytes]:
@@ -247,14 +251,14 @@ class RuleSet:
         found = self._index.matching(target)
         if self._lone and isinstance(target, Target):
             found += [
-                _ranked(pattern, word)
+                (pattern, word)
                 for form, pattern, word in self._lone
                 if is_match(form, target.written, as_written=True)
             ]
         if not found:
             return _NO_RULE
-        _, _, word, pattern = max(found)
-        return _verdict_of(pattern, -word, self._raws.get(-word))
+        pattern, word = max(found, key=_precedence)
+        return _verdict_of(pattern, word, self._raws.get(word))
 
 
 @lru_cache(_VERDICTS)
