@@ -47,18 +47,14 @@ _FILED_BYTES: Final = 45
 _WILD_BYTES: Final = 130
 """Approximate bytes of memory that it takes to file a pattern, and in addition one with a ``*``."""
 
-_Match = tuple[str, int]
-"""Pattern and word of a rule that matches."""
+_Ranked = tuple[int, int, int, str]
+"""A rule that matches. The greatest decides: the one with the longest pattern; among those, an
+``Allow``; among those, the first in the file (SPEC M-4). The last item is the pattern; the one
+before it is the negative word: twice the line number, plus one for ``Allow``."""
 
 
-def _precedence(match: _Match) -> tuple[int, int, int]:
-    """Return what is greatest for the rule that decides (SPEC M-4).
-
-    It is the one with the longest pattern; among those, an ``Allow``; among those, the first in the
-    file.
-    """
-    pattern, word = match
-    return len(pattern), word & 1, -word
+def _ranked(pattern: str, word: int) -> _Ranked:
+    return len(pattern), word & 1, -word, pattern
 
 
 def is_match(pattern: str, target: str, *, as_written: bool = False) -> bool:
@@ -107,7 +103,7 @@ class _Index:
     If that is short, or has another pattern, the pattern is filed by its needle instead, which all
     targets that match contain.
 
-    Beginnings are sorted when a target has one of them: most targets have none, which takes one
+    Beginnings are sorted when a target has one of a few: most targets have none, which takes one
     call to see. Then those of a target are the last one that isn't greater, and outer ones, with
     which their next one begins.
     """
@@ -145,40 +141,38 @@ class _Index:
         self._needles = tuple(needles)
         self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
 
-    def matching(self, target: str) -> list[_Match]:
+    def matching(self, target: str) -> list[_Ranked]:
         """Return the rules that match; of those with equal patterns, only the one that decides."""
-        found: list[_Match] = []
+        found: list[_Ranked] = []
         rules = ""
-        for begin in self._beginnings_of(target):
-            text = begin.decode()
-            if word := self._words[bisect_left(self._begins, begin)]:
-                found.append((text, word))
-            if text in self._rules:
-                rules += self._rules[text]
-        needles: Collection[str] = self._needles
-        if len(needles) > _FEW:
-            ats = range(len(target))
-            needles = self._rules.keys() & {target[at : at + n] for n in self._sizes for at in ats}
-        for needle in needles:
+        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
+        ended = f"{target}$".encode()
+        if len(self._begins) > _FEW or ended.startswith(self._begins):
+            for begin in self._beginnings_of(ended):
+                text = begin.decode()
+                if word := self._words[bisect_left(self._begins, begin)]:
+                    found.append(_ranked(text, word))
+                if text in self._rules:
+                    rules += self._rules[text]
+        for needle in self._needles if len(self._needles) <= _FEW else self._needles_of(target):
             if needle in target:
                 rules += self._rules[needle]
         if rules:
             lines = rules.split("\n")
             for pattern, digits in zip(lines[::2], lines[1::2], strict=False):
                 if is_match(pattern, target):
-                    found.append((pattern, int(digits)))
+                    found.append(_ranked(pattern, int(digits)))
         return found
 
-    def _beginnings_of(self, target: str) -> Sequence[bytes]:
-        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
-        ended = f"{target}$".encode()
-        many = self._sorted and len(self._begins) > _FEW
-        if not many and not ended.startswith(self._begins):
-            return ()
+    def _beginnings_of(self, ended: bytes) -> list[bytes]:
         if not self._sorted:
             self._sort()
         near = [texts[bisect_right(texts, ended) - 1] for texts in self._sorted]
         return [begin for begin in (*near, *self._outermost) if ended.startswith(begin)]
+
+    def _needles_of(self, target: str) -> Collection[str]:
+        ats = range(len(target))
+        return self._rules.keys() & {target[at : at + n] for n in self._sizes for at in ats}
 
     def _sort(self) -> None:
         order = sorted(range(len(self._begins)), key=self._begins.__getitem__)
@@ -251,14 +245,14 @@ class RuleSet:
         found = self._index.matching(target)
         if self._lone and isinstance(target, Target):
             found += [
-                (pattern, word)
+                _ranked(pattern, word)
                 for form, pattern, word in self._lone
                 if is_match(form, target.written, as_written=True)
             ]
         if not found:
             return _NO_RULE
-        pattern, word = max(found, key=_precedence)
-        return _verdict_of(pattern, word, self._raws.get(word))
+        _, _, word, pattern = max(found)
+        return _verdict_of(pattern, -word, self._raws.get(-word))
 
 
 @lru_cache(_VERDICTS)

@@ -11,8 +11,14 @@ from scrapy_rep.protocol.limits import (
     MAX_USAGE_BYTES,
     MAX_USAGE_URIS,
 )
-from scrapy_rep.protocol.usage import NO_USAGE_LINES, PURPOSES, Statement, Usage, judge
-from scrapy_rep.protocol.usage.statement import REVISIONS
+from scrapy_rep.protocol.usage import (
+    NO_USAGE_LINES,
+    PURPOSES,
+    REVISIONS,
+    Statement,
+    Usage,
+    judge,
+)
 
 URL = "https://example.com"
 
