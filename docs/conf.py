@@ -24,7 +24,7 @@ import scrapy_rep
 from scrapy_rep import stats
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, Evidence, outcome_of
-from scrapy_rep.protocol.usage import ANY, MEANINGS, REVISIONS
+from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
 from scrapy_rep.settings import Options
 from tests.acid import results as acid
 from tests.benchmarks import results

@@ -66,7 +66,7 @@ class Entry:
         self.end: float = access.end
         # If no page may be fetched, only another try can change that.
         self.unused: bool = access.verdict is None or access.verdict.allowed
-        """Whether no page was decided by the entry yet."""
+        """Whether no page that is about to be sent was decided by the entry yet."""
         self.is_known: bool = access.is_absent or (
             access.copy is not None and is_robotstxt(access.copy.body)
         )
@@ -82,10 +82,6 @@ class Entry:
         self._rules: dict[Tokens, _Rules] = {}
         self.has_delay: bool = False
         """Whether robots.txt asks for one, for one of the lists of product tokens in the entry."""
-
-    def mark_used(self) -> None:
-        """Note that a page was decided by the entry, which is about to be sent."""
-        self.unused = False
 
     def is_valid(self, now: float) -> bool:
         """Return whether the entry is valid at ``now``, for any page or only for its first."""

@@ -45,7 +45,7 @@ class Decision(NamedTuple):
 
     def mark_entry_used(self) -> None:
         if self.entry is not None:
-            self.entry.mark_used()
+            self.entry.unused = False
 
 
 class Decider:

@@ -23,7 +23,7 @@ class ProductTokens:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._configured = Options.of(crawler).tokens
-        self._default: tuple[str, ...] | None = None
+        self._default = self._configured
         self._values: list[bytes] | None = None
         self._tokens: tuple[str, ...] = ()
 
@@ -36,7 +36,7 @@ class ProductTokens:
         if self._configured is not None:
             return self._configured
         if user_agents_of(request) is None:
-            return self._default or self.default()
+            return self.default()
         return self.of_sent_request(request)
 
     def of_sent_request(self, request: Request) -> tuple[str, ...]:
@@ -54,8 +54,6 @@ class ProductTokens:
 
     def default(self) -> tuple[str, ...]:
         """Return the tokens that are set, else those of the User-Agent that a request gets."""
-        if self._configured is not None:
-            return self._configured
         if self._default is None:
             # DefaultHeadersMiddleware (400) comes first. Then UserAgentMiddleware (500) sets the
             # header if there is none yet. It sets none if its value is empty.

@@ -237,7 +237,7 @@ class Gate:
             if entry.unused or source == _WIRE:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
-                entry.mark_used()
+                entry.unused = False
         valid_for: Tokens | None = tokens
         if override is not None and override.policy != "file":
             valid_for = None

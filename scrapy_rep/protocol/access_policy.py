@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Final
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
+from scrapy_rep.protocol.header_times import delta_seconds, max_age, retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
@@ -124,13 +124,12 @@ class Policy:
                 return math.inf
             # The time is limited, as a record from a store may have any value.
             return min(record.next_try, evidence.at + self.retry_delay_max)
-        return evidence.at + freshness_lifetime(
-            evidence.cache_control,
-            evidence.age,
-            ttl=self.cache_ttl,
-            ttl_min=self.cache_ttl_min,
-            ttl_max=self.cache_ttl_max,
-        )
+        # SPEC F-11, RFC 9309 §2.4: max-age without Age (RFC 9111 §4.2.3), within the limits.
+        lifetime = max_age(evidence.cache_control)
+        if lifetime is None:
+            return evidence.at + min(self.cache_ttl, self.cache_ttl_max)
+        left = lifetime - (delta_seconds(evidence.age or "") or 0)
+        return evidence.at + max(self.cache_ttl_min, min(self.cache_ttl_max, left))
 
     def _retry_delay(self, outcome: Unreachable, tries: int, jitter: float) -> float:
         """Return Retry-After, within the limits; else doubled delays with jitter, half if 503."""

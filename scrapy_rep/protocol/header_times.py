@@ -36,20 +36,6 @@ def max_age(cache_control: str | None) -> int | None:
     return min(ages, default=None)
 
 
-def freshness_lifetime(
-    cache_control: str | None, age: str | None, *, ttl: float, ttl_min: float, ttl_max: float
-) -> float:
-    """Return the seconds for which a response may be used after it was received.
-
-    These are its max-age without its Age (RFC 9111 §4.2.3), else ``ttl``, within the limits
-    (SPEC F-11, RFC 9309 §2.4).
-    """
-    lifetime = max_age(cache_control)
-    if lifetime is None:
-        return min(ttl, ttl_max)
-    return max(ttl_min, min(ttl_max, lifetime - (delta_seconds(age or "") or 0)))
-
-
 def retry_after(value: str | None, now: float) -> float | None:
     """Return the seconds from ``now`` to Retry-After (RFC 9110 §10.2.3), 0 if past; else None."""
     if not value:

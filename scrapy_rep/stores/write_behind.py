@@ -1,8 +1,8 @@
 """Keeps a store for the crawls of a process: reads, writes behind, and goes on without the store.
 
 What is put is in memory until it is written, many records together and in a thread. If the store
-fails or hangs, records stay in memory, up to a limit, until it can be written again, and leases are
-valid in this process only. After a failed call the store is not called for a second; the time
+fails or hangs, records stay in memory, up to a limit, until it can be written again, and nobody has
+a lease. After a failed call the store is not called for a second; the time
 doubles with each further failure, up to 30 seconds. Reading and writing are guarded separately, as
 a file on a full disk can be read, but not written.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -30,7 +30,6 @@ from scrapy_rep.stores.base import (
     Stored,
     StoreError,
 )
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, Promise, Timer, Worker, within
 from scrapy_rep.utils.log import LimitedLogger
@@ -127,8 +126,6 @@ class WriteBehind:
         """Changes that are made with the next write, each with what awaits it, if anything does."""
         self._is_writing = False
         self._timer: Timer | None = None
-        self._spare = MemoryStore(max_bytes=0, clock=self._clock)
-        """Leases while the store fails."""
         self._me = f"{WORKER}{uuid4().hex}"
         self._say_at = 0.0
         """When this worker says next that it is there."""
@@ -200,7 +197,7 @@ class WriteBehind:
     # Leases.
 
     async def change(self, *changes: Change) -> list[Lease | None]:
-        """Do as ``Store.write``, now; if the store fails, in memory."""
+        """Do as ``Store.write``, now; if the store fails, return None for each change."""
         if not self._store.is_shared:
             return self._store.write(changes)
         done: Promise[list[Lease | None]] = Promise()
@@ -211,20 +208,16 @@ class WriteBehind:
     async def claim(
         self, key: str, holder: str, seconds: float, *, force: bool = False
     ) -> Lease | None:
-        """Claim a lease; return the lease afterwards, which another holder may have."""
+        """Claim a lease; return the lease afterwards, which another holder may have, or None."""
         return (await self.change(Claim(key, holder, seconds, force)))[0]
 
     async def pauses_left(self) -> Mapping[str, float]:
-        """Return what the store has, and what is in memory; of each key the longer lease."""
+        """Return what the store has; nothing if it fails."""
         if not self._store.is_shared:
             return self._store.pauses_left()
         if self._changes:
             await self.change()  # after what was put before
-        found = await self._call(self._reader, self._reading, self._store.pauses_left)
-        pauses = dict(found or {})
-        for key, left in self._spare.pauses_left().items():
-            pauses[key] = max(left, pauses.get(key, 0.0))
-        return pauses
+        return await self._call(self._reader, self._reading, self._store.pauses_left) or {}
 
     async def close(self) -> None:
         """Write what is still in memory, within a few seconds, and close the store."""
@@ -297,7 +290,7 @@ class WriteBehind:
         began = self._clock()
         write = partial(self._store.write, [*puts, *changes])
         written = await self._call(self._writer, self._writing, write)
-        leases = iter(self._spare.write(changes) if written is None else written[len(puts) :])
+        leases = repeat(None) if written is None else iter(written[len(puts) :])
         for each, promise in waiting:
             found = list(islice(leases, len(each)))
             if promise is not None:

@@ -2,13 +2,19 @@
 
 import pytest
 
-from scrapy_rep.protocol.header_times import freshness_lifetime, retry_after
+from scrapy_rep.protocol.access_policy import Policy
+from scrapy_rep.protocol.header_times import retry_after
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.outcome import Evidence, Unavailable
+from scrapy_rep.protocol.record import Record
 
 DAY = 86_400.0
 
 
-def fresh(cache_control, age=None):
-    return freshness_lifetime(cache_control, age, ttl=DAY, ttl_min=600.0, ttl_max=DAY)
+def fresh(cache_control, age=None, **policy):
+    evidence = Evidence(0.0, "", 404, cache_control=cache_control, age=age)
+    record = Record(origin_of("http://a.example"), Unavailable(evidence))
+    return Policy(**policy).access(record, 0.0).end
 
 
 @pytest.mark.spec("F-11")
@@ -38,7 +44,7 @@ def test_max_age_lengthens_or_shortens(cache_control, age, seconds):
 
 @pytest.mark.spec("F-11")
 def test_no_answer_lives_longer_than_the_longest_life():
-    assert freshness_lifetime(None, None, ttl=7 * DAY, ttl_min=600.0, ttl_max=DAY) == DAY
+    assert fresh(None, cache_ttl=7 * DAY) == DAY
 
 
 NOW = 1_900_000_000.0  # Sun, 17 Mar 2030 17:46:40 GMT

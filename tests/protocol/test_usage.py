@@ -11,14 +11,8 @@ from scrapy_rep.protocol.limits import (
     MAX_USAGE_BYTES,
     MAX_USAGE_URIS,
 )
-from scrapy_rep.protocol.usage import (
-    NO_USAGE_LINES,
-    PURPOSES,
-    REVISIONS,
-    Statement,
-    Usage,
-    judge,
-)
+from scrapy_rep.protocol.usage import NO_USAGE_LINES, PURPOSES, Statement, Usage, judge
+from scrapy_rep.protocol.usage.statement import REVISIONS
 
 URL = "https://example.com"
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.usage import MEANINGS, PURPOSES
+from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
 
 URL = "http://h"
 paths = st.sampled_from(["", "/ ", "/a ", "/a* ", "/*b ", "/ab$ ", "/%61 ", "/b\t"])

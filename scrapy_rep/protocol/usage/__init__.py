@@ -12,33 +12,20 @@ from scrapy_rep.protocol.usage.lines import (
     read,
     usage_lines,
 )
-from scrapy_rep.protocol.usage.statement import (
-    ANY,
-    DISALLOW,
-    LICENSE,
-    MEANINGS,
-    PURPOSES,
-    REVISIONS,
-    Statement,
-    Value,
-)
+from scrapy_rep.protocol.usage.statement import DISALLOW, LICENSE, PURPOSES, Statement
 from scrapy_rep.protocol.usage.usage import HEADERS, Judgement, Usage, judge
 
 __all__ = [
-    "ANY",
     "DISALLOW",
     "HEADERS",
     "LICENSE",
-    "MEANINGS",
     "NO_USAGE_LINES",
     "PURPOSES",
-    "REVISIONS",
     "USAGE_FIELDS",
     "Judgement",
     "Statement",
     "Usage",
     "UsageLines",
-    "Value",
     "judge",
     "read",
     "usage_lines",
