@@ -17,7 +17,7 @@ from scrapy_rep.overrides import Override, overrides_reader, parse_tokens
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.usage import PURPOSES
-from scrapy_rep.stores.uri import TAKES, StoreConfig, check_uri, without_secrets
+from scrapy_rep.stores.uri import TAKES, check_uri, without_secrets
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.setting_readers import (
     NotTakenError,
@@ -185,10 +185,6 @@ class Options:
     @cached_property
     def policy(self) -> Policy:
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
-
-    @property
-    def store_config(self) -> StoreConfig:
-        return StoreConfig(self.store, self.memory_max_bytes)
 
     def non_default(self) -> dict[str, Any]:
         """Return the values that differ from their defaults, by name, without credentials."""

@@ -163,7 +163,7 @@ def test_of_two_values_that_contradict_each_other_both_are_named(low, high):
 )
 def test_a_password_is_in_no_message(uri):
     with pytest.raises(SettingsError) as caught:
-        make_store(Options.from_settings(Settings({"REP_STORE": uri})).store_config)
+        make_store(Options.from_settings(Settings({"REP_STORE": uri})).store, 0)
     assert "REP_STORE is " in str(caught.value)
     assert "***" in str(caught.value)
     for part in ("secret", "sec", "ret@", "user", "me:"):

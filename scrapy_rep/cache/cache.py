@@ -140,8 +140,9 @@ def shared_store(options: Options) -> WriteBehind:
     """Return the store of all crawls of this thread with the same store and policy options."""
     # These options determine the content of the records. Threads don't share a store,
     # because each thread has an event loop of its own.
-    key = threading.get_ident(), options.store_config, options.policy
+    config = options.store, options.memory_max_bytes
+    key = threading.get_ident(), config, options.policy
     found = _STORES.get(key)
     if found is None:
-        found = _STORES[key] = make_write_behind(options.store_config)
+        found = _STORES[key] = make_write_behind(*config)
     return found

@@ -136,7 +136,6 @@ class Lookups:
         self._slow: set[Lookup] = set()
         """Those whose fetch takes long, which are no longer in ``_under_way``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
-        self._had_others = False
         self._began = self.clock.time()
         self._log = LookupLog(self.policy, self._began, self.crawler)
         self._logger = LimitedLogger(__name__, self.crawler)
@@ -220,8 +219,9 @@ class Lookups:
 
     def claim_fetched(self) -> None:
         """Claim the leases of what is fetched without one, as another worker has come."""
-        fetched = [each for each in self._all.values() if each.task is not None]
-        self.store.put(*[self._claim_of(each) for each in fetched if not each.has_lease])
+        without = [each for each in self._under_way if each.task is not None and not each.has_lease]
+        if without:
+            self.store.put(*map(self._claim_of, without))
 
     # Which lookups are under way.
 
@@ -229,8 +229,6 @@ class Lookups:
         """Begin as many lookups as there is room for. They soon read the store, together."""
         while self._waiting and len(self._under_way) < self.permits:
             lookup = self._waiting.popleft()
-            if lookup.is_over:
-                continue
             self._under_way.add(lookup)
             if not self._begun:
                 call_later(self.read_after, self._read)
@@ -262,9 +260,8 @@ class Lookups:
 
     def _read(self) -> None:
         begun, self._begun = self._begun, []
-        begun = [lookup for lookup in begun if not lookup.is_over]
-        if not begun:
-            return  # the crawl has ended
+        if self.closing:
+            return
         known = self.store.peek([lookup.key for lookup in begun])
         if known is None:
             self._tasks.start(self._read_in_thread(begun))
@@ -276,14 +273,13 @@ class Lookups:
 
     def _decide_all(self, begun: list[Lookup], known: Known) -> None:
         """End the lookups with a fresh record; fetch the others, or first claim their leases."""
-        if known.has_others and not self._had_others:
-            self.claim_fetched()
-        self._had_others = known.has_others
         due = [each for each in begun if not (each.is_over or self._end_if_fresh(each, known))]
         if not known.has_others:
             for lookup in due:
                 self._start_fetch(lookup, known)
-        elif due:
+            return
+        self.claim_fetched()
+        if due:
             self._tasks.start(self._claim_all(due))
 
     def _end_if_fresh(self, lookup: Lookup, known: Known) -> bool:
@@ -338,8 +334,9 @@ class Lookups:
         self.clock.call_later(pause, self._begin_again, lookup)
 
     def _begin_again(self, lookup: Lookup) -> None:
-        self._waiting.appendleft(lookup)
-        self._begin()
+        if not self.closing:
+            self._waiting.appendleft(lookup)
+            self._begin()
 
     def _start_fetch(self, lookup: Lookup, known: Known) -> None:
         lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)

@@ -49,7 +49,7 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     if path is not None and not path.exists():
         print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)
         return EXIT_NO if origins else EXIT_OK
-    store = make_store(options.store_config)
+    store = make_store(options.store, options.memory_max_bytes)
     actions = _Actions(options, store, opts.json)
     try:
         return _ACTIONS[name](actions, *origins)

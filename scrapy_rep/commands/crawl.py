@@ -68,7 +68,7 @@ class CoroutineRunner:
         self.settings: BaseSettings = process.settings.copy()
         self._spidercls.update_settings(self.settings)
         self.options: Options = Options.from_settings(self.settings)
-        make_store(self.options.store_config)
+        make_store(self.options.store, self.options.memory_max_bytes)
 
     def run(self, function: Callable[[Crawler], Awaitable[T]]) -> T:
         """Return the result of ``function``, awaited in a crawl; raise CrawlClosingError without.

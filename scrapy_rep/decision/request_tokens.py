@@ -24,8 +24,6 @@ class ProductTokens:
         self._crawler = crawler
         self._configured = Options.of(crawler).tokens
         self._default = self._configured
-        self._values: list[bytes] | None = None
-        self._tokens: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, crawler: Crawler) -> ProductTokens:
@@ -46,11 +44,7 @@ class ProductTokens:
         values = user_agents_of(request)
         if values is None:
             return ()
-        # Most requests have the same header as the request before.
-        if values != self._values:
-            self._values = values.copy()
-            self._tokens = _tokens_of_header(values[-1] if values else b"")
-        return self._tokens
+        return _tokens_of_header(values[-1] if values else b"")
 
     def default(self) -> tuple[str, ...]:
         """Return the tokens that are set, else those of the User-Agent that a request gets."""

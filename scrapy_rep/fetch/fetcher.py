@@ -251,7 +251,7 @@ class Fetcher:
 
     def _build_request(self, chain: Chain, page: Request) -> Request:
         url = chain.url
-        scheme = origin_of(url).scheme
+        origin = origin_of(url)
         slot = f"robots.txt of {chain.origin}: {url}"
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
@@ -269,14 +269,14 @@ class Fetcher:
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
             # No limit where the fetcher stops the download itself: a larger file is cut, while
             # above download_maxsize the handler raises an error.
-            "download_maxsize": 0 if self._stoppable[scheme] else MAX_TRANSFER,
+            "download_maxsize": 0 if self._stoppable[origin.scheme] else MAX_TRANSFER,
             "download_warnsize": 0,
             "download_fail_on_dataloss": True,
             # SPEC S-5: the user is anonymous, even if FTP_USER is set.
             "ftp_user": "anonymous",
             "ftp_password": "guest",
         }
-        transfer = Transfer(same_origin=chain.same_origin, meta=meta.copy())
+        transfer = Transfer(same_origin=origin == chain.origin, meta=meta.copy())
         headers = _user_agent_of(page)
         # A proxy from the environment (then _scheme_proxy is set) is not copied, as
         # HttpProxyMiddleware sets it for each request.

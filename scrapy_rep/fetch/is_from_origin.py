@@ -40,8 +40,6 @@ _MITIGATIONS: Final = ("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated"
 send in place of those of the site. AWS sends them with status 202 and 405."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
-_UNAUTHORIZED: Final = HTTPStatus.UNAUTHORIZED
-_PROXY_ASKS: Final = HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
 
 _SERVICE: Final = "a service that was asked in the site's place"
 _ADVICE: Final = (
@@ -80,7 +78,7 @@ def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     status = response.status
     is_of_service = transfer.rewritten is not None or transfer.after_service
     if transfer.sent and not is_of_service and transfer.proxy is None:
-        if not transfer.without_credentials or status != _UNAUTHORIZED:
+        if not transfer.without_credentials or status != HTTPStatus.UNAUTHORIZED:
             return None
         return RouteFailure(
             "it is redirected to an origin that asks for credentials, which are for another origin",
@@ -95,7 +93,8 @@ def route_failure_in_answer(answer: Answer) -> RouteFailure | None:
     elif is_of_service:
         who, is_ok = _SERVICE, (is_file or status in ABSENT) and header is None
     else:
-        is_tunnel = response.url.startswith("https:") and status != _PROXY_ASKS
+        is_refused = status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+        is_tunnel = response.url.startswith("https:") and not is_refused
         who, is_ok = "a proxy", (is_file or is_tunnel or status in ABSENT) and header is None
     if is_ok:
         return None

@@ -65,10 +65,6 @@ class Chain:
         self._cookies.add_cookie_header(request)
         return request.headers.get(b"Cookie")
 
-    @property
-    def same_origin(self) -> bool:
-        return not self.hops or origin_of(self.url) == self.origin
-
     def check_address(self, answer: Answer) -> None:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).
 

@@ -73,7 +73,12 @@ class Policy:
             is_absent = isinstance(record.last, Unavailable) and record.last.is_absent
             return Access(_UNAVAILABLE, None, start, end, is_absent)
         outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
-        until = self._disallows_all_until(record) if record.of_origin else math.inf
+        has_copy, until = record.copy is not None, math.inf
+        patience = self.unreachable_stale_after if has_copy else self.unreachable_allow_after
+        left = patience - record.unreachable_for
+        # Above the largest gap that counts, it takes another failed try.
+        if record.of_origin and left <= limits.UNREACHABLE_GAP_MAX:
+            until = start + left
         if now < until:
             verdict = Verdict(allowed=False, reason=Reason.UNREACHABLE, outage=outage)
             return Access(verdict, None, start, min(end, until))
@@ -107,14 +112,6 @@ class Policy:
         delay = self._retry_delay(outcome, tries, jitter)
         next_try = None if outcome.permanent else at + delay
         return Record(origin, outcome, copy, since, seconds, tries, next_try)
-
-    def _disallows_all_until(self, record: Record) -> float:
-        patience = (
-            self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
-        )
-        left = patience - record.unreachable_for
-        # Above the largest gap that counts, it takes another failed try.
-        return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _next_fetch_at(self, record: Record) -> float:
         """Return when a valid record expires, or the next try; infinity if there is none."""

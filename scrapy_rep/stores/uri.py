@@ -51,33 +51,27 @@ class _Scheme(NamedTuple):
     """Names of _OPTIONS. For Redis, all others are those of redis-py."""
 
 
-class StoreConfig(NamedTuple):
-    """What a store is made of."""
-
-    uri: str
-    memory_max_bytes: int
-
-
-def make_write_behind(config: StoreConfig) -> WriteBehind:
+def make_write_behind(uri: str, memory_max_bytes: int) -> WriteBehind:
     """Return the store of REP_STORE for a crawl. It is opened when it is first used.
 
     Raises SettingsError if redis-py is required and isn't installed, or can't read the URI.
     """
-    timeout = _options_in(config.uri)[0].get("timeout", 0.0)
-    return WriteBehind(make_store(config), name=display_name(config.uri), timeout=timeout)
+    timeout = _options_in(uri)[0].get("timeout", 0.0)
+    store = make_store(uri, memory_max_bytes)
+    return WriteBehind(store, name=display_name(uri), timeout=timeout)
 
 
-def make_store(config: StoreConfig) -> Store:
+def make_store(uri: str, memory_max_bytes: int) -> Store:
     """Return the store of REP_STORE for a command. Raises SettingsError, as above."""
-    options, others = _options_in(config.uri)
-    path = path_of(config.uri)
+    options, others = _options_in(uri)
+    path = path_of(uri)
     if path is not None:
         from scrapy_rep.stores.sqlite import SQLiteStore
 
         return SQLiteStore(path, clock=time, **options)
-    if not is_persistent(config.uri):
-        return MemoryStore(max_bytes=config.memory_max_bytes)
-    shown = without_secrets(config.uri)
+    if not is_persistent(uri):
+        return MemoryStore(max_bytes=memory_max_bytes)
+    shown = without_secrets(uri)
     try:
         from scrapy_rep.stores.redis import RedisStore
     except ImportError:
@@ -85,7 +79,7 @@ def make_store(config: StoreConfig) -> Store:
             f"REP_STORE is {shown!r}: it takes redis-py, which isn't installed: "
             "pip install scrapy-rep[redis]"
         ) from None
-    url = config.uri.partition("?")[0] + (f"?{urlencode(others)}" if others else "")
+    url = uri.partition("?")[0] + (f"?{urlencode(others)}" if others else "")
     try:
         return RedisStore(url, **options)
     except ValueError:

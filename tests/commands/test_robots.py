@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Claim, key_of_host
 from scrapy_rep.stores.uri import make_store
 from tests.commands.started import started
@@ -153,7 +152,7 @@ def test_explain_tells_until_when_nobody_knows(web, robots_command):
 
 def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp_path):
     uri = f"sqlite:///{tmp_path / 'robots.sqlite'}"
-    store = make_store(Options(store=uri).store_config)
+    store = make_store(uri, 0)
 
     store.write([Claim(key_of_host("127.0.0.1"), PAUSE, 2 * PATIENCE, force=True)])
     store.close()

@@ -225,7 +225,5 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
         read = [item.strip() for value in values for item in value.split(",")]
         items = [(item, _RESERVATIONS.get(item, UNKNOWN)) for item in read]
     return [
-        statement
-        for raw, value in items
-        for statement in statements_of(TDMREP, {label: value}, raw, None, place)
+        Statement(TDMREP, label, value, raw[:MAX_USAGE_RAW], None, place) for raw, value in items
     ]
