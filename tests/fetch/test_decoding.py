@@ -29,8 +29,9 @@ def test_each_coding(coding, pack):
 
 
 def test_too_many_codings():
-    with pytest.raises(DecodingError, match="9 content codings"):
-        decode(TEXT, ["gzip"] * 9, 10, complete=True)
+    assert decode(TEXT, ["identity"] * 5, 10, complete=True) == TEXT[:10]
+    with pytest.raises(DecodingError, match="6 content codings"):
+        decode(TEXT, ["identity"] * 6, 10, complete=True)
 
 
 def test_a_bomb_within_a_bomb():
@@ -43,7 +44,7 @@ def test_a_bomb_within_a_bomb():
 
 
 def test_members_of_gzip():
-    assert decode(gzip.compress(b"a") * 50, ["gzip"], 1_000, complete=True) == b"a" * 50
+    assert decode(gzip.compress(b"a") * 64, ["gzip"], 1_000, complete=True) == b"a" * 64
     assert decode(gzip.compress(b"a") + b"\0\0pad", ["gzip"], 9, complete=True) == b"a"
     with pytest.raises(DecodingError, match="members"):
-        decode(gzip.compress(b"") * 1_000, ["gzip"], 1_000, complete=True)
+        decode(gzip.compress(b"") * 65, ["gzip"], 1_000, complete=True)

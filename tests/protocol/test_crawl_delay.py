@@ -21,6 +21,9 @@ def asked(*lines, tokens=("testbot",)):
         ("Request-rate: 1 / 10 s", 10),
         ("Request-rate: 1/10m 1300-1659", 600),
         ("Request-rate: 100/10", 0.1),
+        ("Request-rate: 1/0000000007", 7),
+        ("Crawl-delay: 86400", 86400),
+        ("Crawl-delay: 0000000002.5000000000", 2.5),
     ],
 )
 def test_a_well_formed_line_is_read(line, seconds):
@@ -35,12 +38,12 @@ def test_a_well_formed_line_is_read(line, seconds):
         (
             "Crawl-delay",
             ["", "0", "0.0", "-1", "+1", "1e3", "nan", "inf", "Infinity", "ten", "10s", "10 20", "1,5",
-             "0x10", "1_000", "5.", ".", "٣", "86401", "9" * 400, "0." + "1" * 400],
+             "0x10", "1_000", "5.", ".", "٣", "86401", "00000000002", "2.50000000000"],
         ),
         (
             "Request-rate",
             ["", "1", "/", "1/", "/5", "0/5", "1/0", "-1/5", "1/-5", "1/5w", "1/5ss", "1.5/5",
-             "1/5 1300", "1/2d", "1/5 at night", "٣/5", "1/" + "9" * 40],
+             "1/5 1300", "1/2d", "1/5 at night", "٣/5", "1/00000000007"],
         ),
     ],
 )  # fmt: skip

@@ -137,6 +137,17 @@ def test_a_body_larger_than_what_counts_is_refused():
         read(*record.encode())
 
 
+@pytest.mark.parametrize(("excess", "is_read"), [(0, True), (1, False)])
+def test_a_header_larger_than_what_is_written_is_refused(excess, is_read):
+    head = zlib.decompress(BODY[1:])[4:].partition(b"}")[0] + b"}"
+    body = packed(head.ljust(262_144 + excess), b"x" * MAX_BODY_BYTES)
+    if is_read:
+        assert len(read(DOWN, body).copy.body) == MAX_BODY_BYTES
+    else:
+        with pytest.raises(RecordError, match="too large"):
+            read(DOWN, body)
+
+
 def test_no_record_is_encoded_to_more_than_the_limit():
     seen = replace(SEEN, error="".join(map(chr, Random(1).choices(range(32, 127), k=250_000))))
     body = Available(Random(2).randbytes(MAX_BODY_BYTES), seen)
