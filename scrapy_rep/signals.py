@@ -63,7 +63,7 @@ class Announcer:
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
-        if self.has_receiver(robotstxt_verdict):
+        if robotstxt_verdict in _receivers_of(self._sender, ()):
             verdict = verdict.with_origin(origin)
             self.send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
