@@ -41,10 +41,7 @@ class Cache:
     """
 
     def __init__(
-        self,
-        lookups: Lookups,
-        entries: BoundedCache[Origin, Entry],
-        parsed: Parsed,
+        self, lookups: Lookups, entries: BoundedCache[Origin, Entry], parsed: Parsed
     ) -> None:
         self.lookups: Lookups = lookups
         lookups.make = self._result_of

@@ -59,9 +59,8 @@ class LookupLog:
         what = evidence.summary, effect, record.next_try - evidence.at
         # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
-            self._log_unreachable(
-                logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
-            )
+            level = logging.WARNING if record.of_origin else logging.DEBUG
+            self._log_unreachable(level, _DOWN, record, *what)
         else:
             is_known = previous.last.evidence.at >= self._began or record.origin in self._down
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO

@@ -173,16 +173,12 @@ class Lookups:
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
         """Return the result of ``join``. Raises CrawlClosingError, also if the crawl is closed."""
         # One promise for each request: if one request is cancelled, all others must go on waiting.
-        promise: Promise[LookupResult] = Promise()
-
-        def settle(result: LookupResult | None) -> None:
-            if result is None:
-                promise.set_exception(CrawlClosingError())
-            else:
-                promise.set_result(result)
-
-        self.join(origin, tokens, page, settle)
-        return await promise
+        promise: Promise[LookupResult | None] = Promise()
+        self.join(origin, tokens, page, promise.set_result)
+        result = await promise
+        if result is None:
+            raise CrawlClosingError
+        return result
 
     async def stored(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, from store or memory. Nothing is fetched."""

@@ -130,10 +130,8 @@ def outcome_of(evidence: Evidence, body: bytes) -> Outcome:
     kind = next((row.kind for row in STATUS_CLASSES if row.first <= status <= row.last), None)
     if kind is Kind.AVAILABLE:
         return Available(body, evidence)
-    if kind is Kind.UNAVAILABLE:
-        return Unavailable(evidence)
     # Google's documentation: "if we are able to determine that a site is incorrectly configured to
     # return 5xx instead of a 404". A 429 is no 5xx, so it never counts as a 404.
-    if status >= _SERVER_ERROR and is_not_found_page(body):
+    if kind is Kind.UNAVAILABLE or (status >= _SERVER_ERROR and is_not_found_page(body)):
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -195,16 +195,11 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
-    for statement in sorted(
-        statements, key=lambda each: (PLACES.index(each.place), each.line or 0)
-    ):
+    in_order = sorted(statements, key=lambda each: (PLACES.index(each.place), each.line or 0))
+    for statement in in_order:
         is_uri = statement.source == LICENSE or statement.label == POLICY
-        key = (
-            statement.place,
-            statement.source,
-            statement.label,
-            statement.raw if is_uri else statement.value,
-        )
+        value = statement.raw if is_uri else statement.value
+        key = statement.place, statement.source, statement.label, value
         if key not in first and (not is_uri or uris < MAX_USAGE_URIS):
             first[key] = statement
             uris += is_uri
