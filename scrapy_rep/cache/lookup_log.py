@@ -76,15 +76,10 @@ class LookupLog:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)
             return
-        self._log_unreachable(
-            logging.DEBUG if record.origin in self._down else logging.INFO,
-            _KNOWN_DOWN,
-            record,
-            utc_time_text(verdict.outage.since),
-            verdict.outage.cause,
-            _MEANWHILE[verdict.allowed],
-            utc_time_text(verdict.outage.next_try),
-        )
+        level = logging.DEBUG if record.origin in self._down else logging.INFO
+        cause, since, next_try = verdict.outage
+        what = cause, _MEANWHILE[verdict.allowed], utc_time_text(next_try)
+        self._log_unreachable(level, _KNOWN_DOWN, record, utc_time_text(since), *what)
 
     def _log_refused(self, record: Record) -> None:
         last = record.last

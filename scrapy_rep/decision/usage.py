@@ -12,7 +12,7 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.exceptions import SettingsError, describe, describe_usage
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage import PURPOSES, Judgement, judge
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_usage
 from scrapy_rep.utils.per_crawl import get_or_add_part
@@ -65,12 +65,7 @@ class UsageJudge:
         purposes = self.purposes
         if (named := request.meta.get(PURPOSES_KEY)) is not None:
             purposes = _checked_purposes(named, printable_request(request), ValueError)
-        if (
-            not purposes
-            or verdict is None
-            or not verdict.allowed
-            or verdict.reason is Reason.ROBOTSTXT
-        ):
+        if not purposes or verdict is None or not verdict.allowed or verdict == ALLOWED_ROBOTSTXT:
             return verdict, None
         judgement = judge(entry.usage(target, tokens), purposes)
         return _USAGE if judgement.refused and self._drops else verdict, judgement

@@ -1,8 +1,8 @@
 """Keeps a store for the crawls of a process: reads, writes behind, and goes on without the store.
 
 What is put is in memory until it is written, many records together and in a thread. If the store
-fails or hangs, records stay in memory, up to a limit, until it can be written again, and nobody has
-a lease. After a failed call the store is not called for a second; the time
+fails or hangs, records stay in memory, up to a limit, until it can be written again, and a worker
+acts as if it had all leases. After a failed call the store is not called for a second; the time
 doubles with each further failure, up to 30 seconds. Reading and writing are guarded separately, as
 a file on a full disk can be read, but not written.
 """
