@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 
-from scrapy_rep import stats
 from scrapy_rep.admission.hold_reason import Ask, Hold, Queue
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.hosts import IN_DELAY, REFUSALS, Hosts
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unknown_origins import UnknownOrigins
 from scrapy_rep.admission.unreachable import Deferral, Idle
@@ -29,14 +26,10 @@ from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wake_engine
-
-_NOT_CLAIMED: Final = Lease("", 0.0)
-"""In place of the lease of a host if the request was cancelled while it was claimed."""
 
 
 class Admission:
@@ -55,7 +48,6 @@ class Admission:
         self._cache = cache
         self.decider: Decider = decider
         self._clock = clock
-        self.leases: HostLeases = leases
         self.defer_timeout: float = options.defer_timeout
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
@@ -65,8 +57,6 @@ class Admission:
         self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
-        self._leased: dict[str, Request] = {}
-        """The request to each host that was sent with its lease last, and has not ended."""
         self.idle: Idle = Idle(crawler, options, clock, self.queues)
         cache.lookups.on_room = self._start_lookups
 
@@ -122,8 +112,8 @@ class Admission:
     async def admit_to_wire(self, request: Request, ticket: Ticket) -> Hold | None:
         """Return why ``request`` may not be sent now; None if it must be sent at once.
 
-        It then has the lease of its host, if a reason needs that, and ``ended`` must be called when
-        it has ended.
+        It then has the lease of its host, if a reason needs that, and ``hosts.ended`` must be
+        called when it has ended.
         """
         if not self.hosts.may_hold(ticket.delay):
             return None
@@ -138,45 +128,7 @@ class Admission:
         entry = self._cache.known_entry(origin)
         ask = Ask(origin, lambda: request, entry, self.decider, self.delay, on_wire=True)
         ask.delay = ticket.delay
-        hold = self.hosts.hold(ask)
-        if hold is not None:
-            return hold
-        seconds = self.hosts.acquire(ask)
-        if not seconds:
-            return None
-        refused = await self._claim(ask, seconds)
-        # That may have taken long, and a pause may have begun.
-        hold = self.hosts.hold(ask) or refused
-        if hold is None:
-            stats.count(self._crawler, stats.TURNS)
-            self._leased[ask.host] = request
-        return hold
-
-    async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
-        """Claim the lease of the host. Without it, also if cancelled, call ``not_acquired``."""
-        lease: Lease | None = _NOT_CLAIMED
-        try:
-            lease = await self.leases.claim(ask.host, seconds)
-        finally:
-            if lease is not None:
-                self.hosts.not_acquired(ask, lease.left, paused=lease.holder == PAUSE)
-        return None if lease is None else Hold(IN_DELAY, self._clock.monotonic() + lease.left)
-
-    def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
-        """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
-
-        Only a request with the lease of its host counts, and any response with 429 or 503.
-        """
-        may_refuse = response is not None and response.status in REFUSALS
-        if not self._leased and not may_refuse:
-            return
-        host = host_of(request)
-        is_leased = self._leased.get(host) is request
-        if is_leased:
-            del self._leased[host]
-        if is_leased or may_refuse:
-            left, pause = self.hosts.ended(host, request, sent_at, response)
-            self.leases.ended(host, left if is_leased else None, pause)
+        return await self.hosts.acquire(ask)
 
     # What the queues call.
 

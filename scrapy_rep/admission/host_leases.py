@@ -9,7 +9,6 @@ A crawl reads the pauses in the store before it sends anything, and then twice a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from scrapy_rep.stores.base import (
@@ -22,7 +21,7 @@ from scrapy_rep.stores.base import (
     key_of_host,
 )
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.concurrency import Background, Clock
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
 
 
@@ -37,11 +36,6 @@ class HostLeases:
         self._clock = clock
         self._name = uuid4().hex
         self._logger = LimitedLogger(__name__)
-        self.background: Background = Background()
-        """Tasks that use the leases, which a crawl waits for before it ends."""
-        self.adopt_pauses: Callable[[Mapping[str, float]], None] | None = None
-        """Called with ``pauses_left``; None: they are not read."""
-        self._is_reading = False
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
         """Claim the lease of ``host``; return None if this worker has it now, or the store fails.
@@ -74,16 +68,8 @@ class HostLeases:
             changes.append(Claim(key, PAUSE, pause, force=True))
         self._store.put(*changes)
 
-    async def read_pauses(self) -> None:
-        if self.adopt_pauses is None or self._is_reading:
-            return
-        self._is_reading = True  # which takes long if the store hangs
-        try:
-            self.adopt_pauses(await self.pauses_left())
-        finally:
-            self._is_reading = False
-
     async def pauses_left(self) -> dict[str, float]:
+        """Return the seconds that are left of all pauses, by host."""
         pauses = (await self._store.pauses_left()).items()
         return {host: left for key, left in pauses if (host := host_of_key(key)) is not None}
 

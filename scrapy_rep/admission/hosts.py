@@ -20,9 +20,9 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -37,12 +37,13 @@ from scrapy_rep.fetch.is_from_origin import intermediary_error
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
+from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.download_settings import default_download_timeout
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.requests import origin_of_request
+from scrapy_rep.utils.requests import host_of, origin_of_request
 
 _TOO_MANY_REQUESTS: Final = 429
 REFUSALS: Final = frozenset({_TOO_MANY_REQUESTS, 503})
@@ -67,8 +68,22 @@ _MAX_HOSTS: Final = 10_000
 _IGNORED_RETRY_KEY: Final = "rep_back_off"
 """Key of ``Request.meta``: the begin of the last pause in which a retry was not counted."""
 
+_NOT_CLAIMED: Final = Lease("", 0.0)
+"""In place of the lease of a host if the request was cancelled while it was claimed."""
+
 IN_DELAY: Final = HoldReason("the site has a delay")
 IN_PAUSE: Final = HoldReason("the site answered 429 or 503")
+
+
+class Pause(NamedTuple):
+    """A pause of a host; times in seconds of the monotonic clock."""
+
+    since: float
+    """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
+    began: float
+    until: float
+    gives_up: bool
+    """Whether requests are dropped, as ``until`` is after REP_DEFER_TIMEOUT from ``since`` on."""
 
 
 @dataclass(eq=False)
@@ -82,29 +97,21 @@ class Host:
     next_to_send: float = -math.inf
     last: Request | None = None
     """The request that was sent last, if it has not ended. After a pause it is the probe."""
+    pause: Pause | None = None
+    """The last pause; None if the host has answered a request since then."""
+    last_seconds: float = 0.0
+    """Those of the last pause without Retry-After; the next one is twice as long."""
     waiting: dict[Origin, None] = field(default_factory=dict)
-    refused: bool = False
-    """Whether the last response was a refusal. The fields below are only used then."""
-    since: float = 0.0
-    """Time of the first refusal that counts for REP_DEFER_TIMEOUT."""
-    paused_at: float = 0.0
-    until: float = -math.inf
-    """End of the last pause."""
-    last_pause: float = 0.0
-    """Seconds of the last pause without Retry-After; the next one is twice as long."""
-    given_up: bool = False
-    """Whether requests are dropped until the pause ends, later than REP_DEFER_TIMEOUT after
-    ``since``."""
 
-    def next_turn(self, now: float, *, on_wire: bool) -> float:
+    def next_turn(self, *, on_wire: bool) -> float:
         """Return when the next request may be sent, or may leave."""
-        if self.last is not None and self.refused and now >= self.until:
+        if self.last is not None and self.pause is not None:
             return math.inf  # the probe tells
         return self.next_to_send if on_wire else max(self.next_to_send, self.next_to_leave)
 
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host any more."""
-        return self.last is None and max(self.next_to_leave, self.next_to_send, self.until) <= now
+        return self.last is None and max(self.next_to_leave, self.next_to_send) <= now
 
 
 class Hosts:
@@ -132,13 +139,15 @@ class Hosts:
         self._timeout = options.defer_timeout or _TIMEOUT
         self._clock = clock
         self._listener = listener
+        self.leases: HostLeases = leases
+        self._is_reading = False
         self._hosts: dict[str, Host] = {}
         self._forget_at = _MAX_HOSTS
         """Number of hosts at which those that are over are searched for."""
         self.refused: dict[str, Host] = {}
-        """The hosts that have refused a request, and have not answered one since then."""
-        if self._backs_off:
-            leases.adopt_pauses = self._adopt_pauses
+        """Those with a pause."""
+        self._leased: dict[str, Request] = {}
+        """The request to each host that was sent with its lease last, and has not ended."""
 
     # Whether a request may leave, and be sent.
 
@@ -151,29 +160,29 @@ class Hosts:
         host, now = self._hosts.get(ask.host), self._clock.monotonic()
         if host is None:
             return None
-        until = host.next_turn(now, on_wire=ask.on_wire)
+        until = host.next_turn(on_wire=ask.on_wire)
         if until <= now or not self._concerns(host, ask):
             return None
         host.waiting[ask.origin] = None
-        return Hold(IN_PAUSE if host.refused else IN_DELAY, until)
+        return Hold(IN_PAUSE if host.pause else IN_DELAY, until)
 
     def _concerns(self, host: Host, ask: Ask) -> bool:
         """Return whether the delay or the pause of ``host`` is one for the request of ``ask``."""
         if ask.on_wire and host.last is ask.head():
             return False  # it is its turn
-        if host.refused:
+        if host.pause:
             return ask.on_wire or not (self.is_dropping(host.name) or ask.is_disallowed)
         return bool(ask.delay)
 
     def reserve(self, ask: Ask) -> None:
         """Let the next request leave after the delay; in a pause, when this one is no probe."""
         host, seconds = self._host_of(ask), 0.0
-        if host is None or (host.refused and ask.is_disallowed):
+        if host is None or (host.pause and ask.is_disallowed):
             return
         if ask.delay:
             # What the download slot keeps back should wait in the scheduler, too.
             seconds = max(host.delay, delay_of_slot(self._crawler, ask.host))
-        if host.refused:
+        if host.pause:
             seconds = max(seconds, _CHECK_INTERVAL)
         if seconds:
             host.next_to_leave = self._clock.monotonic() + seconds
@@ -184,48 +193,69 @@ class Hosts:
             found.next_to_leave = -math.inf
             self._notify(found)
 
-    def acquire(self, ask: Ask) -> float:
-        """Make the request the last of its host; return the seconds of its lease, 0 for none."""
-        host = self._host_of(ask)
-        if host is None or not (host.refused or ask.delay):
-            return 0.0
-        host.last = ask.head()
-        lease = max(ask.delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
-        host.next_to_send = self._clock.monotonic() + lease
-        return lease
+    async def acquire(self, ask: Ask) -> Hold | None:
+        """Return why a request may not be sent now, or None: then it has the lease it needs."""
+        if (hold := self.hold(ask)) is not None:
+            return hold
+        host, request = self._host_of(ask), ask.head()
+        if request is None or host is None or not (host.pause or ask.delay):
+            return None
+        host.last = request
+        seconds = max(ask.delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
+        host.next_to_send = self._clock.monotonic() + seconds
+        lease: Lease | None = _NOT_CLAIMED
+        try:
+            lease = await self.leases.claim(ask.host, seconds)
+        finally:
+            if lease is not None:
+                self._not_acquired(host, ask, lease)
+        # That may have taken long, and a pause may have begun.
+        if (hold := self.hold(ask)) is not None:
+            return hold
+        if lease is not None:
+            return Hold(IN_DELAY, self._clock.monotonic() + lease.left)
+        stats.count(self._crawler, stats.TURNS)
+        self._leased[host.name] = request
+        return None
 
-    def not_acquired(self, ask: Ask, left: float, *, paused: bool) -> None:
+    def _not_acquired(self, host: Host, ask: Ask, lease: Lease) -> None:
         """Let the next request be sent when the lease of another worker ends; adopt its pause."""
-        host = self._record(ask.host)
         is_last = host.last is ask.head()
         if is_last:
             host.last = None
             # The lease of another worker may be shortened, when it gets its response.
-            wait = min(left, max(_CHECK_INTERVAL, ask.delay))
-            host.next_to_send = max(self._clock.monotonic() + wait, host.until)
-        if paused and self._backs_off:
-            self._adopt_pause(host, left)
+            wait = min(lease.left, max(_CHECK_INTERVAL, ask.delay))
+            host.next_to_send = self._clock.monotonic() + wait
+        if lease.holder == PAUSE and self._backs_off:
+            self._adopt_pause(host, lease.left)
         if is_last:
             self._notify(host)
 
-    def ended(
-        self, name: str, request: Request, sent_at: float, response: Response | None
-    ) -> tuple[float, float]:
-        """Note how a request ended.
+    def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
+        """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
 
-        Return the seconds of the delay that are left, and those of a pause that begins or is longer
-        than before, else 0.
+        Only a request with the lease of its host counts, and any response with 429 or 503.
         """
-        host, now = self._record(name), self._clock.monotonic()
-        is_last = host.last is request
-        if is_last:
+        may_refuse = response is not None and response.status in REFUSALS
+        if not self._leased and not may_refuse:
+            return
+        name, now = host_of(request), self._clock.monotonic()
+        is_leased = self._leased.get(name) is request
+        if not (is_leased or may_refuse):
+            return
+        host = self._record(name)
+        if is_last := host.last is request:
             host.last = None
             host.next_to_send = now + host.delay
-        left, is_probe = max(0.0, host.next_to_send - now), is_last and host.refused
+        left = None
+        if is_leased:
+            del self._leased[name]
+            left = max(0.0, host.next_to_send - now)
+        is_probe = is_last and host.pause is not None
         pause = self._pause_after(host, request, sent_at, response, is_probe=is_probe)
         if is_last:
             self._notify(host)
-        return left, pause
+        self.leases.ended(name, left, pause)
 
     def _host_of(self, ask: Ask) -> Host | None:
         """Return the host of ``ask`` with its delay; it is added if it has one."""
@@ -254,6 +284,17 @@ class Hosts:
 
     # Pauses.
 
+    async def read_pauses(self) -> None:
+        """Adopt the pauses of other workers, unless a reading takes long, as the store hangs."""
+        if self._is_reading or not self._backs_off:
+            return
+        self._is_reading = True
+        try:
+            for name, left in (await self.leases.pauses_left()).items():
+                self._adopt_pause(self._record(name), left)
+        finally:
+            self._is_reading = False
+
     def _pause_after(
         self,
         host: Host,
@@ -270,14 +311,15 @@ class Hosts:
             # A host must not let one request after the other run into a timeout.
             least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)
             return self._back_off(host, max(self._next_pause(host, 0.0), least))
-        asked = self._refusal(response)
-        is_under_way = host.refused and sent_at < max(host.paused_at, host.until)
+        asked, pause = self._refusal(response), host.pause
+        if pause is not None and sent_at < pause.until:
+            return 0.0 if asked is None else self._extend(host, pause, request, response, asked)
         if asked is None:
-            if host.refused and not is_under_way:
-                self._end_pause(host)
+            if pause is not None:
+                host.pause, host.last_seconds, host.next_to_leave = None, 0.0, -math.inf
+                del self.refused[host.name]
+                self._notify(host)
             return 0.0
-        if is_under_way:
-            return self._extend_pause(host, request, response, asked)
         seconds = self._next_pause(host, asked)
         self._report_pause(request, response.status, seconds)
         return self._back_off(host, seconds)
@@ -293,16 +335,16 @@ class Hosts:
         asked = retry_after(value, self._clock.time()) or 0.0
         return asked if asked or response.status == _TOO_MANY_REQUESTS else None
 
-    def _extend_pause(
-        self, host: Host, request: Request, response: Response, asked: float
+    def _extend(
+        self, host: Host, pause: Pause, request: Request, response: Response, asked: float
     ) -> float:
         """Note a refusal of what was sent before the pause."""
         # Its retry does not count, once in a pause.
-        if request.meta.get(_IGNORED_RETRY_KEY) != host.paused_at:
-            request.meta[_IGNORED_RETRY_KEY] = host.paused_at
+        if request.meta.get(_IGNORED_RETRY_KEY) != pause.began:
+            request.meta[_IGNORED_RETRY_KEY] = pause.began
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
         seconds = min(asked, self._max)
-        longer = self._clock.monotonic() + seconds - host.until
+        longer = self._clock.monotonic() + seconds - pause.until
         if not seconds or longer <= 0:
             return 0.0
         # Refusals that arrive together are logged once.
@@ -313,8 +355,8 @@ class Hosts:
     def _next_pause(self, host: Host, asked: float) -> float:
         """Return ``asked``, or else twice the last pause, with jitter."""
         if not asked:
-            host.last_pause = min(2 * host.last_pause or _FIRST_PAUSE, self._max)
-            asked = host.last_pause * (1 + _JITTER * random.random())  # noqa: S311 - no secret
+            host.last_seconds = min(2 * host.last_seconds or _FIRST_PAUSE, self._max)
+            asked = host.last_seconds * (1 + _JITTER * random.random())  # noqa: S311 - no secret
         return min(asked, self._max)
 
     def _back_off(self, host: Host, seconds: float) -> float:
@@ -322,20 +364,20 @@ class Hosts:
 
         Give the host up if that is later than REP_DEFER_TIMEOUT after its first refusal.
         """
-        now = self._clock.monotonic()
-        if not host.refused:
-            host.refused, host.since, host.until = True, now, now
-            self.refused[host.name] = host
-        if now >= host.until:
-            host.paused_at = now
-        if now > host.until + self._timeout:  # else a request may have waited since then
-            host.since, host.given_up = now, False
+        now, before = self._clock.monotonic(), host.pause
+        until = now + seconds
+        if before and now > before.until + self._timeout:  # else a request may have waited since
+            before = None
+        since = before.since if before else now
+        began = before.began if before and now < before.until else now
+        gives_up = until > since + self._timeout + _CHECK_INTERVAL
+        host.pause = Pause(since, began, until, gives_up)
+        self.refused[host.name] = host
         if host.last is not None:  # its response does not count any more
             host.last, host.next_to_send = None, now + host.delay
-        host.until, host.next_to_leave = now + seconds, -math.inf
-        host.next_to_send = max(host.next_to_send, host.until)
-        if not host.given_up and host.until > host.since + self._timeout + _CHECK_INTERVAL:
-            host.given_up = True
+        host.next_to_leave = -math.inf
+        host.next_to_send = max(host.next_to_send, until)
+        if gives_up and not (before and before.gives_up):
             self._logger.warning(
                 "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
                 "its requests are dropped until then",
@@ -344,22 +386,16 @@ class Hosts:
         self._notify(host)
         return seconds
 
-    def _end_pause(self, host: Host) -> None:
-        host.refused = host.given_up = False
-        host.last_pause, host.until, host.next_to_leave = 0.0, -math.inf, -math.inf
-        del self.refused[host.name]
-        self._notify(host)
-
     def _adopt_pause(self, host: Host, left: float) -> None:
         """Let the pause of a host end in ``left`` seconds, unless it ends later already."""
-        until = host.until if host.refused else -math.inf
-        if self._clock.monotonic() + left > until + _CLOCK_SLACK:
+        until = self._clock.monotonic() + left
+        if host.pause is None or until > host.pause.until + _CLOCK_SLACK:
             self._back_off(host, left)
 
     def is_dropping(self, name: str) -> bool:
-        """Return whether requests to a host are dropped now: see ``Host.given_up``."""
-        host = self.refused.get(name)
-        return host is not None and host.given_up and self._clock.monotonic() < host.until
+        """Return whether requests to a host are dropped now: see ``Pause.gives_up``."""
+        pause = self.refused[name].pause if name in self.refused else None
+        return pause is not None and pause.gives_up and self._clock.monotonic() < pause.until
 
     def _report_pause(self, request: Request, status: int, seconds: float) -> None:
         """Count and log a pause, at INFO only the first of an origin."""
@@ -369,10 +405,6 @@ class Hosts:
         self.pauses.put(origin, (times + 1, before + seconds))
         level, host = logging.DEBUG if times else logging.INFO, ascii(origin.host)[1:-1]
         self._logger.log(level, "%s answered %d: no requests for %.3g s", host, status, seconds)
-
-    def _adopt_pauses(self, pauses: Mapping[str, float]) -> None:
-        for name, left in pauses.items():
-            self._adopt_pause(self._record(name), left)
 
 
 def _is_of_site(response: Response, request: Request) -> bool:

@@ -72,8 +72,8 @@ class CrawlParts:
         overrides = Overrides(options.overrides, clock.time)
         self.override_log: OverrideLog = OverrideLog(crawler, overrides)
         announcer = Announcer(crawler)
-        self._handlers = Background()
-        """Handlers of the signal ``robots_parsed``."""
+        self._background = Background()
+        """Readings of pauses, and handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
         store = shared_store(options)
         lookups = Lookups(
@@ -93,7 +93,7 @@ class CrawlParts:
             lookups, BoundedCache(max_bytes=options.memory_max_bytes), self._send_parsed
         )
         self.decider: Decider = Decider(crawler, self.cache, overrides)
-        self._leases = leases = HostLeases(store, clock)
+        leases = HostLeases(store, clock)
         self.admission: Admission = Admission(
             crawler, self.cache, self.decider, options, clock, leases
         )
@@ -132,7 +132,7 @@ class CrawlParts:
             signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
         )
         # Nobody waits for it: a handler may itself wait for requests to this origin.
-        self._handlers.start(sent)
+        self._background.start(sent)
 
     async def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
@@ -152,12 +152,12 @@ class CrawlParts:
         self.override_log.log_expired()
         remove_connection_limits(self._crawler)
         with suppress(TimeoutError):  # a store that hangs doesn't hold up the crawl
-            await within(_OPENING, self._leases.read_pauses())
+            await within(_OPENING, self.admission.hosts.read_pauses())
 
     def _look(self) -> None:
         if is_closing(self._crawler):
             self._close()
-        self._leases.background.start(self._leases.read_pauses())
+        self._background.start(self.admission.hosts.read_pauses())
 
     def _close(self) -> None:
         """End all waits and lookups. Called while the engine closes, and at the end."""
@@ -185,8 +185,7 @@ class CrawlParts:
 
     async def _finish(self) -> None:
         await self.cache.lookups.finish()
-        await self._handlers.finish()
-        await self._leases.background.finish()
+        await self._background.finish()
 
 
 def _scheduler_stores_requests(crawler: Crawler) -> bool:

@@ -157,12 +157,13 @@ class Gate:
         One request of an origin asks the admission at a time: those behind it would ask in vain.
         """
         origin: Any = decision.origin
-        if not self._turns.take(origin):
-            if self._closing:
-                raise CrawlClosingError
+        is_first = self._turns.take(origin)
+        if not is_first:
             with self._uncounted(source):
                 await self._turns.wait(origin)
         try:
+            if self._closing and not is_first:
+                raise CrawlClosingError
             while True:
                 # In a wait, robots.txt may have expired.
                 decision = self.decider.known_decision(request) or decision
@@ -363,7 +364,6 @@ class Gate:
 
     def close(self) -> None:
         self._closing = True
-        self._turns.close(CrawlClosingError)
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set_exception(CrawlClosingError())

@@ -23,7 +23,7 @@ class Places(Generic[K]):
         self._lines: dict[K, deque[Promise[None]]] = {}
 
     def take(self, key: K) -> bool:
-        """Take a place, and return True; else call ``wait``."""
+        """Take a place, and return True, if one is free."""
         if self._all >= self._most:
             return False
         taken = self._taken.get(key, 0)
@@ -34,13 +34,15 @@ class Places(Generic[K]):
         return True
 
     async def wait(self, key: K) -> None:
-        """Return with a place, when it is this caller's turn."""
+        """Return with a place, at once or when it is this caller's turn."""
+        if self.take(key):
+            return
         place: Promise[None] = Promise()
         self._lines.setdefault(key, deque()).append(place)
         try:
             await place
         except BaseException:
-            if place.has_result:  # cancelled just when it got the place
+            if place.is_set:  # cancelled just when it got the place
                 self.leave(key)
             raise
 
@@ -61,9 +63,3 @@ class Places(Generic[K]):
                 self._lines[other] = line
             if is_passed_on:
                 return
-
-    def close(self, error: type[Exception]) -> None:
-        for line in self._lines.values():
-            for place in line:
-                place.set_exception(error())
-        self._lines.clear()

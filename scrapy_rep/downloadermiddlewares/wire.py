@@ -52,6 +52,7 @@ class Wire:
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._admission = admission
         self._may_hold = admission.hosts.may_hold
+        self._ended = admission.hosts.ended
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
@@ -73,18 +74,20 @@ class Wire:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         if TRANSFER_KEY in request.meta:
             return await download(request)
-        slot = request.meta.get(SLOT_KEY, "")
-        if not self._fits(request) or not self._places.take(slot):
-            await self._wait_until_admitted(request, slot)
-        request.meta.pop(TICKET_KEY, None)
-        sent_at = self._monotonic()
+        slot, sent_at = request.meta.get(SLOT_KEY, ""), self._monotonic()
         response: Response | None = None
         try:
-            response = await download(request)
-            return response
-        finally:
-            self._places.leave(slot)
-            self._admission.ended(request, sent_at, response)
+            if not self._fits(request) or not self._places.take(slot):
+                await self._admit(request, slot)
+                sent_at = self._monotonic()
+            request.meta.pop(TICKET_KEY, None)
+            try:
+                response = await download(request)
+                return response
+            finally:
+                self._places.leave(slot)
+        finally:  # also if it is not sent: it may have the lease of its host
+            self._ended(request, sent_at, response)
 
     def ended(self, request: Request, *, unsent: bool) -> None:
         """Take the ticket of a request that another middleware has ended.
@@ -107,24 +110,20 @@ class Wire:
             return False
         return tokens is None or tokens == self._tokens_of(request)
 
-    async def _wait_until_admitted(self, request: Request, slot: str) -> None:
-        """Return, with a place, when ``request`` may be sent; else raise, and end its lease."""
-        try:
-            await self._admit(request, slot)
-        except BaseException:
-            # The request may have the lease of its host already, and is not sent.
-            self._admission.ended(request, self._monotonic(), None)
-            raise
-
     async def _admit(self, request: Request, slot: str) -> None:
-        """Ask the gate if the ticket does not fit; wait for a place; ask the admission."""
+        """Return, with a place, when ``request`` may be sent; else raise.
+
+        Ask the gate if the ticket does not fit; wait for a place; ask the admission.
+        """
         latest, decided_here = self._monotonic() + _LONGEST, False
         while True:
             ticket = ticket_of(request)
             if not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, latest)
                 ticket, decided_here = ticket_of(request), True
-            latest += await self._take_place(slot)
+            began = self._monotonic()
+            await self._places.wait(slot)
+            latest += self._monotonic() - began
             try:
                 hold = None
                 if ticket is not None:
@@ -141,14 +140,6 @@ class Wire:
                     latest = math.inf  # a middleware may send a request to the host each time
                 await self._wait(request, hold, latest)
 
-    async def _take_place(self, slot: str) -> float:
-        """Return the seconds for which the request had to wait for a place."""
-        if self._places.take(slot):
-            return 0.0
-        began = self._monotonic()
-        await self._places.wait(slot)
-        return self._monotonic() - began
-
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
         """Let the gate give a new ticket, or raise GivenBackError.
 
@@ -156,25 +147,20 @@ class Wire:
         subclass may exempt others, which have no ticket, slowly.
         """
         may_take_long = ticket is None or ticket.was_given_back
-        end = math.inf if may_take_long else latest
         # Without a User-Agent no product tokens are sent, but those of ROBOTSTXT_USER_AGENT count.
         has_agent = b"User-Agent" in request.headers
         if not has_agent:
             request.headers[b"User-Agent"] = b""
-        returned = None
         answer: Awaitable[Request | None] = self.gate.again(request, Source.WIRE)
         if not may_take_long:
             answer = within(max(0.0, latest - self._monotonic()), answer)
         try:
             returned = await answer
         except TimeoutError:  # a lookup takes longer, or the next try is later
-            end = -math.inf
+            returned = self.gate.give_back(request)
         finally:
             if not has_agent:
                 del request.headers[b"User-Agent"]
-        # A subclass may have caught the end of the time, and has decided nothing.
-        if returned is None and ticket_of(request) is None and self._monotonic() >= end:
-            returned = self.gate.give_back(request)
         if returned is not None:
             raise GivenBackError(returned)
 

@@ -49,12 +49,11 @@ class Promise(Generic[T]):
     each of a hundred coroutines wakes the next one, that exceeds the recursion limit.
     """
 
-    __slots__ = ("_future", "_is_set", "has_result")
+    __slots__ = ("_future", "is_set")
 
     def __init__(self) -> None:
-        self.has_result: bool = False
-        """Whether the value was set before the waiting coroutine was cancelled."""
-        self._is_set = False
+        self.is_set: bool = False
+        """Whether a value or an error was set before the waiting coroutine was cancelled."""
         self._future: asyncio.Future[T] | Deferred[T] = (
             asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()
         )
@@ -64,13 +63,13 @@ class Promise(Generic[T]):
         """Whether a value or an error was set, or the waiting coroutine was cancelled."""
         future = self._future
         is_done = future.called if isinstance(future, Deferred) else future.done()
-        return self._is_set or is_done
+        return self.is_set or is_done
 
     def set_result(self, value: T) -> None:
         """Set the value. No effect if ``is_done``."""
         if self.is_done:
             return
-        self.has_result = self._is_set = True
+        self.is_set = True
         future = self._future
         if isinstance(future, Deferred):
             # If the coroutine is cancelled meanwhile, the Deferred ignores this call.
@@ -82,7 +81,7 @@ class Promise(Generic[T]):
         """Raise ``error`` in the waiting coroutine. No effect if ``is_done``."""
         if self.is_done:
             return
-        self._is_set = True
+        self.is_set = True
         future = self._future
         if isinstance(future, Deferred):
             call_later(0, future.errback, error)
@@ -107,8 +106,8 @@ async def sleep(seconds: float) -> None:
 def within(seconds: float, work: Awaitable[T]) -> Generator[Any, Any, T]:
     """Return the result of ``work``, or raise TimeoutError after ``seconds``.
 
-    ``work`` is cancelled at the time limit: as there is no task, the future that it awaits is. If
-    the event loop was blocked meanwhile, a result that has come counts.
+    ``work`` is cancelled at the time limit: as there is no task, the future that it awaits is; what
+    it returns then doesn't count. If the event loop was blocked, a result that has come counts.
     """
     steps = work.__await__()
     awaited: Any = None
@@ -134,13 +133,13 @@ def within(seconds: float, work: Awaitable[T]) -> Generator[Any, Any, T]:
                 awaited = steps.send(value)
             if is_late:  # the former future had already ended, so cancel the next one
                 time_out()
-    except StopIteration as end:
+    except (StopIteration, CancelledError, asyncio.CancelledError) as end:
+        if is_late:
+            raise TimeoutError(f"took longer than {seconds:g} s") from None
+        if not isinstance(end, StopIteration):
+            raise
         result: T = end.value
         return result
-    except (CancelledError, asyncio.CancelledError):
-        if not is_late:
-            raise
-        raise TimeoutError(f"took longer than {seconds:g} s") from None
     finally:
         timer.cancel()
         awaited = None

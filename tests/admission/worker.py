@@ -60,7 +60,7 @@ class Worker(Parts):
         return told(task.result())
 
     def ends(self, request, response=None):
-        self.admission.ended(request, self.sent_at[request], response)
+        self.admission.hosts.ended(request, self.sent_at[request], response)
         settle()
 
     def answered(self, request, status=200, retry_after=None):
@@ -68,7 +68,7 @@ class Worker(Parts):
         self.ends(request, Response(request.url, status=status, headers=headers))
 
     def reads_pauses(self):
-        reading = asyncio.ensure_future(self.admission.leases.read_pauses())
+        reading = asyncio.ensure_future(self.admission.hosts.read_pauses())
         settle()
         assert reading.done()
 

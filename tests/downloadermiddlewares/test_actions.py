@@ -129,7 +129,7 @@ class Scene:
         """The site has refused a request for longer than requests wait."""
         self.knows("allowed")
         response = Response(self.url, status=429, headers={"Retry-After": "100"})
-        self.admission.ended(Request(self.url), 0.0, response)
+        self.admission.hosts.ended(Request(self.url), 0.0, response)
 
     def is_in(self, situation):
         """Bring it about; return whether the request was given back before."""

@@ -232,7 +232,7 @@ class Model:
             self.give_back(request)
 
     async def pass_wire(self, request):
-        await self.admission.leases.read_pauses()
+        await self.admission.hosts.read_pauses()
         delay = request.meta["delay"]
         return await self.admission.admit_to_wire(request, Ticket(request.url, delay=delay))
 
@@ -255,7 +255,7 @@ class Model:
             self.probes.pop(host, None)
         if self.probes.get(host) is request:
             self.probes[host] = None
-        self.admission.ended(request, sent_at, response)
+        self.admission.hosts.ended(request, sent_at, response)
         settle()
 
     def end(self, request):

@@ -60,6 +60,10 @@ def nothing_is_noted(self, *arguments):
     return 0.0
 
 
+async def nobody_is_the_probe(self, ask):
+    return held(self, ask)
+
+
 def a_probe_is_forgotten(self, ask):
     if ask.host in self.refused:
         self.refused[ask.host].last = None
@@ -81,7 +85,7 @@ BREAKAGES = [
     (RequestTable, "_leave_out", a_popped_row_is_not_left_out),
     (RequestTable, "delete_finished", nothing_is_noted),
     (Hosts, "_notify", a_host_is_not_told),
-    (Hosts, "acquire", nothing_is_noted),
+    (Hosts, "acquire", nobody_is_the_probe),
     (Hosts, "hold", a_probe_is_forgotten),
     (Hosts, "_adopt_pause", nothing_is_noted),
 ]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from unittest.mock import patch
 
-from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.stores.base import PAUSE, Claim
@@ -16,7 +14,7 @@ from scrapy_rep.utils.requests import host_of
 change = MemoryStore._change
 pause_after = Hosts._pause_after
 acquire, ended = Hosts.acquire, Hosts.ended
-hold, end = Hosts.hold, Admission.ended
+hold = Hosts.hold
 
 
 def a_lease_is_given_to_all(self, asked):
@@ -44,10 +42,10 @@ def one_of_those_who_wait_is_woken(self, origin):
         waiter.set_result(None)
 
 
-def the_delay_counts_from_the_send(self, host, request, sent_at, response):
-    if host in self._hosts:
-        self._hosts[host].next_to_send = sent_at + self._hosts[host].delay
-    return ended(self, host, request, sent_at, response)
+def the_delay_counts_from_the_send(self, request, sent_at, response):
+    if (host := self._hosts.get(host_of(request))) is not None:
+        host.next_to_send = sent_at + host.delay
+    ended(self, request, sent_at, response)
 
 
 def what_begins_during_a_claim_is_not_seen(self, ask):
@@ -59,17 +57,17 @@ def what_begins_during_a_claim_is_not_seen(self, ask):
     return found
 
 
-def each_is_a_probe(self, ask):
-    return 60.0 if ask.host in self.refused else acquire(self, ask)
+async def each_is_a_probe(self, ask):
+    return hold(self, ask) if ask.host in self.refused else await acquire(self, ask)
 
 
-def who_is_refused_stays_the_probe(self, ask, left, *, paused):
-    if paused:
-        self._adopt_pause(self._record(ask.host), left)
+def who_is_refused_stays_the_probe(self, host, ask, lease):
+    if lease.holder == PAUSE:
+        self._adopt_pause(host, lease.left)
 
 
 def any_request_ends_the_lease(self, request, sent_at, response):
-    end(self, request, sent_at, response)
+    ended(self, request, sent_at, response)
     self.leases.ended(host_of(request), 0.0, 0.0)
 
 
@@ -91,10 +89,10 @@ BREAKAGES = {
         (Gate, "_hold_changed", one_of_those_who_wait_is_woken),
         (Hosts, "ended", the_delay_counts_from_the_send),
         (Hosts, "acquire", each_is_a_probe),
-        (Hosts, "not_acquired", who_is_refused_stays_the_probe),
+        (Hosts, "_not_acquired", who_is_refused_stays_the_probe),
         (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
-        (HostLeases, "read_pauses", pauses_are_not_read),
-        (Admission, "ended", any_request_ends_the_lease),
+        (Hosts, "read_pauses", pauses_are_not_read),
+        (Hosts, "ended", any_request_ends_the_lease),
         (Hosts, "hold", what_begins_during_a_claim_is_not_seen),
     ]
 }

@@ -190,7 +190,7 @@ class Worker:
         while self.alive:
             await asyncio.sleep(0.5)
             if self.tasks:
-                await self.admission.leases.read_pauses()
+                await self.admission.hosts.read_pauses()
 
     def time(self):
         return self.world.loop.now + self.world.ahead
@@ -400,7 +400,7 @@ class World:
         """The store has answered ``worker`` that it has a pause; or that another has the lease."""
         if lease.holder == PAUSE:
             self.told(worker, host, lease.left)
-        elif lease.holder == worker.admission.leases._name and not self.is_troubled:
+        elif lease.holder == worker.admission.hosts.leases._name and not self.is_troubled:
             self.violated(f"the pause of {host} is not stored, as its worker has the lease")
 
     def told(self, worker, host, left):

@@ -90,7 +90,7 @@ async def test_nobody_is_told_of_what_comes_later():
     assert promise.is_done
     promise.set_result(1)
     promise.set_exception(KeyError())
-    assert not promise.has_result
+    assert not promise.is_set
 
 
 async def _awaited(awaitable):
