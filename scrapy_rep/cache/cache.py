@@ -31,6 +31,7 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.log import LimitedLogger
 
 Parsed = Callable[[RobotsTxt, Request], object]
+_ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
 class Cache:
@@ -94,7 +95,10 @@ class Cache:
             result = self.put_record(origin, end, *lookup.tokens)
         except Exception:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
-            return LookupResult(self._disallow_all(origin), None)
+            now = self._time()
+            entry = Entry(Access(_ERROR, None, now, now + self._policy.retry_delay))
+            self._entries.put(origin, entry, entry.nbytes)
+            return LookupResult(entry, None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         if result.robots is not None and end.copy is end.last and not is_known:
             self._parsed(result.robots, lookup.page)
@@ -121,13 +125,6 @@ class Cache:
             for tokens in token_lists:
                 entry.add_rules(tokens, robots)
         return LookupResult(entry, robots)
-
-    def _disallow_all(self, origin: Origin) -> Entry:
-        now = self._time()
-        verdict = Verdict(allowed=False, reason=Reason.ERROR)
-        entry = Entry(Access(verdict, None, now, now + self._policy.retry_delay))
-        self._entries.put(origin, entry, entry.nbytes)
-        return entry
 
 
 _STORES: Final[WeakValueDictionary[Any, WriteBehind]] = WeakValueDictionary()
