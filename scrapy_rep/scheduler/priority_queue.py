@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from scrapy import Request, squeues
+from scrapy import Request, signals, squeues
 from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
@@ -110,6 +110,8 @@ class RobotsAwarePriorityQueue(Queue):
         self._requests: RequestHeaps | RequestTable = (
             RequestTable.of(crawler, key, startprios) if key else RequestHeaps()
         )
+        if not key and crawler.settings.get("JOBDIR"):
+            crawler.signals.connect(self._log_lost, signals.spider_closed)
         self._state: Any = None
         """After ``close``, what is stored in JOBDIR."""
         self._last = ""
@@ -194,6 +196,11 @@ class RobotsAwarePriorityQueue(Queue):
             self._state = self._requests.close()
             self._requests = RequestHeaps()  # the admission may still ask
         return self._state
+
+    def _log_lost(self) -> None:
+        if self._requests.size:
+            what = "Requests lost, because they can't be written to JOBDIR: %d"
+            self._logger.warning(what, self._requests.size)
 
     # The next lane, and whether its next request may leave.
 

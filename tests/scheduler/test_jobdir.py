@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from scrapy import Request
 
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import ListSpider, close, crawl
@@ -58,6 +59,15 @@ async def test_what_scrapys_queue_has_begun_is_gone_on_with_by_it(web, tmp_path,
     # That crawl is finished.
     result = await go_on()
     assert result.messages(logging.WARNING, name="") == []
+
+
+async def test_what_only_memory_has_when_the_crawl_is_stopped_is_told(web, tmp_path):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
+    requests = [Request(site.url(f"/{n}"), meta={"x": lambda: None}) for n in range(REQUESTS)]
+    result = await crawl(*requests, settings={"JOBDIR": str(tmp_path)}, spidercls=Remembers)
+    assert 3 <= len(site.targets) < REQUESTS
+    lost = f"Requests lost, because they can't be written to JOBDIR: {REQUESTS - len(site.targets)}"
+    assert lost in result.messages(logging.WARNING)
 
 
 def sql(*statements):
