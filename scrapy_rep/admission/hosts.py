@@ -232,7 +232,7 @@ class Hosts:
             self._notify(host)
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
-        """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error.
+        """Note that ``request`` got a response; None: an error, or ``sent_at`` infinity: unsent.
 
         Only a request with the lease of its host counts, and any response with 429 or 503.
         """

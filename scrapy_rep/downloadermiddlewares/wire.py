@@ -74,13 +74,13 @@ class Wire:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         if TRANSFER_KEY in request.meta:
             return await download(request)
-        slot, sent_at = request.meta.get(SLOT_KEY, ""), self._monotonic()
+        slot, sent_at = request.meta.get(SLOT_KEY, ""), math.inf
         response: Response | None = None
         try:
             if not self._fits(request) or not self._places.take(slot):
                 await self._admit(request, slot)
-                sent_at = self._monotonic()
             request.meta.pop(TICKET_KEY, None)
+            sent_at = self._monotonic()
             try:
                 response = await download(request)
                 return response
