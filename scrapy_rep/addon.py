@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
@@ -25,9 +25,6 @@ from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 logger: Final = LimitedLogger(__name__)
 
 _ORDER: Final = 100  # of Scrapy's built-in RobotsTxtMiddleware
@@ -43,7 +40,7 @@ class Addon:
         self._crawler = crawler
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler: Crawler) -> Addon:
         """Return the add-on of a crawl."""
         return cls(crawler)
 

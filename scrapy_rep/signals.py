@@ -81,8 +81,5 @@ class Announcer:
 
     def send(self, signal: object, **what: Any) -> None:
         """Send ``signal`` with its arguments, if the crawl has a receiver of it."""
-        if self.has_receiver(signal):
+        if signal in _receivers_of(self._sender, ()):
             self._crawler.signals.send_catch_log(signal=signal, **what)
-
-    def has_receiver(self, signal: object) -> bool:
-        return signal in _receivers_of(self._sender, ())

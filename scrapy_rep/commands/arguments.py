@@ -108,10 +108,15 @@ def invalid_url_text(url: str, error: ValueError) -> str:
     return f"{printable(without_credentials(url))}: {printable(str(error))}"
 
 
-def read_file(path: str) -> bytes:
-    """Return the content of a file; ``-`` means standard input. Raises UsageError."""
+def read_file(path: str) -> tuple[str, bytes]:
+    """Return the name of a file for the output, and its content. Raises UsageError.
+
+    ``-`` means standard input.
+    """
     try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path == "-":
+            return "standard input", sys.stdin.buffer.read()
+        return path, Path(path).read_bytes()
     except OSError as error:
         raise usage_error(f"{without_credentials(path)}: {error.strerror}") from None
 
@@ -119,7 +124,8 @@ def read_file(path: str) -> bytes:
 def urls_of(command: str, urls: list[str], opts: argparse.Namespace) -> list[str]:
     """Return ``urls`` and those of ``--urls-from``. Raises UsageError if there are none."""
     if opts.urls_from:
-        lines = read_file(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
+        _, content = read_file(opts.urls_from)
+        lines = content.removeprefix(BOM_UTF8).splitlines()
         texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
         urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
     if not urls:
@@ -127,12 +133,7 @@ def urls_of(command: str, urls: list[str], opts: argparse.Namespace) -> list[str
     return urls
 
 
-def read_robotstxt(path: str) -> bytes:
+def read_robotstxt(path: str) -> tuple[str, bytes]:
     """Return what ``read_file`` does, cut to MAX_BODY_BYTES as in a crawl (SPEC F-13)."""
-    body = read_file(path)
-    return whole_lines(body, MAX_BODY_BYTES) if len(body) > MAX_BODY_BYTES else body
-
-
-def displayed_name(path: str) -> str:
-    """Return ``path`` as the output shows it: ``-`` becomes ``standard input``."""
-    return "standard input" if path == "-" else path
+    name, body = read_file(path)
+    return name, whole_lines(body, MAX_BODY_BYTES) if len(body) > MAX_BODY_BYTES else body

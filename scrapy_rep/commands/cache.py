@@ -7,21 +7,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
-from time import time
 from typing import Any, Final
 
 from scrapy_rep.commands.arguments import Subcommand, check_url, usage_error
 from scrapy_rep.commands.crawl import CoroutineRunner
-from scrapy_rep.commands.output import (
-    EXIT_NO,
-    EXIT_OK,
-    EXIT_UNKNOWN,
-    coloured,
-    record_as_dict,
-    record_details,
-    record_summary,
-    section,
-)
+from scrapy_rep.commands.output import Exit, RecordView, coloured, section
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.record import Record, RecordError
@@ -48,14 +38,14 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     path = path_of(options.store)
     if path is not None and not path.exists():
         print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)
-        return EXIT_NO if origins else EXIT_OK
+        return Exit.NO if origins else Exit.OK
     store = make_store(options.store, options.memory_max_bytes)
     actions = _Actions(options, store, opts.json)
     try:
         return _ACTIONS[name](actions, *origins)
     except StoreError as error:
         print(f"{actions.store_name}: {printable(str(error))}", file=sys.stderr)
-        return EXIT_UNKNOWN
+        return Exit.UNKNOWN
     finally:
         store.close()
 
@@ -77,47 +67,45 @@ class _Actions:
         while some := list(islice(keys, _AT_A_TIME)):
             count += len(some)
             for key, record in zip(some, self._read(some), strict=True):
-                values = {"outcome": None} if record is None else self._dict(record)
-                self._print(_record_line(key, record, self._options), {"origin": key, **values})
+                view = None if record is None else RecordView(record, self._options)
+                values = {"outcome": None} if view is None else view.as_dict()
+                self._print(_line(key, view), {"origin": key, **values})
         if not self._as_json:
             print(f"{self.store_name} holds {counted(count, 'origin')}")
-        return EXIT_OK
+        return Exit.OK
 
     def show(self, origin: Origin) -> int:
         record = self._read([str(origin)])[0]
         if record is None:
             return self._print_missing(f"readable record of {origin}")
-        lines = record_details(record, self._options, time(), f"from {self.store_name}")
-        text = section("robots.txt", lines)
+        view = RecordView(record, self._options)
+        text = section("robots.txt", view.details(f"from {self.store_name}"))
         body = None if record.copy is None else record.copy.body
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
             text += section(title, [printable(as_text(line)) for line in body.splitlines()])
         self._print(
             "\n".join(text),
-            {"origin": str(origin), **self._dict(record), **_body_as_json(body)},
+            {"origin": str(origin), **view.as_dict(), **_body_as_json(body)},
         )
-        return EXIT_OK
+        return Exit.OK
 
     def drop(self, origin: Origin) -> int:
         if not self._store.delete(str(origin)):
             return self._print_missing(f"record of {origin}")
         self._print(f"dropped: {origin}", {"origin": str(origin), "dropped": True})
-        return EXIT_OK
+        return Exit.OK
 
     def _read(self, keys: list[str]) -> list[Record | None]:
         found = self._store.read(keys).records
         return [_decode(key, *found[key]) if key in found else None for key in keys]
-
-    def _dict(self, record: Record) -> dict[str, Any]:
-        return record_as_dict(record, self._options, time())
 
     def _print(self, text: str, values: dict[str, Any]) -> None:
         print(json.dumps(values) if self._as_json else text)
 
     def _print_missing(self, what: str) -> int:
         print(f"{self.store_name} has no {what}", file=sys.stderr)
-        return EXIT_NO
+        return Exit.NO
 
 
 _ACTIONS: Final[dict[str, Callable[..., int]]] = {
@@ -143,13 +131,11 @@ def _decode(key: str, state: bytes, body: bytes) -> Record | None:
         return None
 
 
-def _record_line(key: str, record: Record | None, options: Options) -> str:
-    if record is None:
+def _line(key: str, view: RecordView | None) -> str:
+    if view is None:
         word = coloured("can't tell", "unreadable ")
         return f"{word}  {printable(key)}"
-    kind = record.last.kind.value
-    summary = record_summary(record, options, time())
-    return f"{coloured(kind, f'{kind:11}')}  {printable(key)}  {summary}"
+    return f"{coloured(view.outcome, f'{view.outcome:11}')}  {printable(key)}  {view.summary()}"
 
 
 def _body_as_json(body: bytes | None) -> dict[str, str | None]:

@@ -9,15 +9,9 @@ from typing import Any, Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.commands.arguments import (
-    Subcommand,
-    displayed_name,
-    read_robotstxt,
-    urls_of,
-    usage_error,
-)
+from scrapy_rep.commands.arguments import Subcommand, read_robotstxt, urls_of, usage_error
 from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
-from scrapy_rep.commands.output import describe_age, describe_tokens, exit_status_of, word_of
+from scrapy_rep.commands.output import Exit, describe_age, describe_tokens, exit_status_of, word_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.protocol.origin import origin_of
@@ -34,7 +28,7 @@ def _check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     show = partial(_show, started=time(), as_json=opts.json)
     if not opts.file:
         return max(runner.run(partial(_check_urls, urls, show)))
-    decide = runner.decider_of_file(read_robotstxt(opts.file), displayed_name(opts.file))
+    decide = runner.decider_of_file(*read_robotstxt(opts.file))
 
     def by_file(url: str) -> int:
         try:
@@ -69,7 +63,7 @@ def _show(
     *,
     started: float,
     as_json: bool,
-) -> int:
+) -> Exit:
     """Print the result for ``url``, which has an error or a decision; return the exit status."""
     status = exit_status_of(verdict)
     line = f"{word_of(status, 10)}  {printable(without_credentials(url))}"

@@ -1,14 +1,13 @@
 """The crawl of a command. Its spider runs a coroutine, which looks up robots.txt files."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from time import time
 from typing import Any, Final, TypeVar
 
 from scrapy import Spider
 from scrapy.crawler import Crawler, CrawlerProcessBase
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
@@ -29,23 +28,17 @@ _ATTRIBUTES: Final = ("user_agent", PURPOSES_KEY, "download_delay", "download_ti
 
 
 class CommandSpider(Spider):
-    """A spider without requests, which appends to ``results`` what ``function`` returns."""
+    """A spider without requests, which sets ``result`` to what ``function`` returns or raises."""
 
     name = "robots"
-
-    def __init__(
-        self, function: Callable[[Crawler], Awaitable[Any]], results: list[Any], **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self._function = function
-        self._results = results
+    function: Callable[[Crawler], Awaitable[Any]]
+    result: Future[Any]
 
     async def start(self) -> AsyncIterator[Any]:
-        with suppress(CrawlClosingError):
-            try:
-                self._results.append(await self._function(self.crawler))
-            except (BrokenPipeError, UsageError) as error:
-                self._results.append(error)
+        try:
+            self.result.set_result(await self.function(self.crawler))
+        except (BrokenPipeError, CrawlClosingError, UsageError) as error:
+            self.result.set_exception(error)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request
@@ -65,9 +58,9 @@ class CoroutineRunner:
         """``like`` is the spider whose settings and attributes it has. Raises SettingsError."""
         self._process = process
         self._spidercls = CommandSpider if like is None else _command_spider_like(like)
-        self.settings: BaseSettings = process.settings.copy()
-        self._spidercls.update_settings(self.settings)
-        self.options: Options = Options.from_settings(self.settings)
+        settings = process.settings.copy()
+        self._spidercls.update_settings(settings)
+        self.options: Options = Options.from_settings(settings)
         make_store(self.options.store, self.options.memory_max_bytes)
 
     def run(self, function: Callable[[Crawler], Awaitable[T]]) -> T:
@@ -76,17 +69,14 @@ class CoroutineRunner:
         Raises its BrokenPipeError or UsageError, and SettingsError if an override can't be read.
         """
         Overrides(self.options.overrides, time)  # a crawl would raise the error with a traceback
-        results: list[T | BrokenPipeError | UsageError] = []
-        crawler = self._process.create_crawler(self._spidercls)
-        self._process.crawl(crawler, function=function, results=results)
+        result: Future[T] = Future()
+        self._process.crawl(self._spidercls, function=function, result=result)
         self._process.start()
-        if not results:
+        if not result.done():
             raise CrawlClosingError
-        if isinstance(results[0], (BrokenPipeError, UsageError)):
-            raise results[0]
-        return results[0]
+        return result.result()
 
-    def decider_of_file(self, body: bytes, name: str) -> Callable[[str], tuple[Verdict, Decision]]:
+    def decider_of_file(self, name: str, body: bytes) -> Callable[[str], tuple[Verdict, Decision]]:
         """Return a function that decides on a URL by a local robots.txt; it raises ValueError."""
         crawler = self._process.create_crawler(self._spidercls)
         crawler.spider = self._spidercls.__new__(self._spidercls)  # it may have a user_agent

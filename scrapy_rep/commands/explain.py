@@ -10,22 +10,9 @@ from typing import Any, Final
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hosts import IN_PAUSE
-from scrapy_rep.commands.arguments import (
-    Subcommand,
-    check_url,
-    displayed_name,
-    only_argument,
-    read_robotstxt,
-)
+from scrapy_rep.commands.arguments import Subcommand, check_url, only_argument, read_robotstxt
 from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
-from scrapy_rep.commands.output import (
-    describe_tokens,
-    exit_status_of,
-    record_as_dict,
-    record_details,
-    section,
-    word_of,
-)
+from scrapy_rep.commands.output import RecordView, describe_tokens, exit_status_of, section, word_of
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
@@ -77,8 +64,8 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
         return _Explained(url, verdict, decision, record, usage, rules, back_off, stored)
 
     if opts.file:
-        body = read_robotstxt(opts.file)
-        verdict, decision = runner.decider_of_file(body, displayed_name(opts.file))(url)
+        name, body = read_robotstxt(opts.file)
+        verdict, decision = runner.decider_of_file(name, body)(url)
         rules = RobotsTxt.parse(body)
         usage = rules.usage(url, *decision.tokens)
         got = _Explained(url, verdict, decision, None, usage, rules)
@@ -117,7 +104,7 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         ]
     if got.record is not None:
         result["robotstxt"] = {
-            **record_as_dict(got.record, options, time()),
+            **RecordView(got.record, options).as_dict(),
             "from_store": got.is_from_store,
         }
     return json.dumps(result)
@@ -140,7 +127,7 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     if got.record is not None:
         where = display_name(options.store)
         source = f"from {where}" if got.is_from_store else "not from the store"
-        lines += section("robots.txt", record_details(got.record, options, time(), source))
+        lines += section("robots.txt", RecordView(got.record, options).details(source))
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
     explanation = got.explanation()
     if explanation is not None and got.rules is not None:

@@ -7,15 +7,9 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.commands.arguments import (
-    Subcommand,
-    check_url,
-    displayed_name,
-    only_argument,
-    read_file,
-)
+from scrapy_rep.commands.arguments import Subcommand, check_url, only_argument, read_file
 from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
-from scrapy_rep.commands.output import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
+from scrapy_rep.commands.output import Exit, coloured
 from scrapy_rep.protocol.lint import Lint, lint
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.record import Record
@@ -39,20 +33,20 @@ def _lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {printable(record.last.evidence.summary)}"
             print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
-            return EXIT_UNKNOWN
+            return Exit.UNKNOWN
         if not isinstance(record.last, Available):
             print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
-            return EXIT_OK
+            return Exit.OK
         name, body = record.origin.robotstxt_url, record.last.body
     else:
-        name, body = displayed_name(source), read_file(source)
+        name, body = read_file(source)
     result = lint(body)
     if opts.json:
         lines, findings = ([each._asdict() for each in part] for part in result)
         print(json.dumps({"source": name, "lines": lines, "findings": findings}))
     else:
         print(_as_text(name, result))
-    return EXIT_NO if result.findings else EXIT_OK
+    return Exit.NO if result.findings else Exit.OK
 
 
 def _as_text(source: str, result: Lint) -> str:

@@ -4,6 +4,8 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from enum import IntEnum
+from time import time
 from typing import Any, Final
 
 from scrapy_rep.protocol.record import Record
@@ -11,9 +13,14 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import counted, describe_duration, printable, utc_time_text
 
-EXIT_OK: Final = 0
-EXIT_NO: Final = 1
-EXIT_UNKNOWN: Final = 2
+
+class Exit(IntEnum):
+    """The exit status of a command."""
+
+    OK = 0
+    NO = 1
+    UNKNOWN = 2
+
 
 _COLOURS: Final = {
     "allowed": 32,
@@ -25,21 +32,21 @@ _COLOURS: Final = {
     "heading": 1,
     "unavailable": 0,
 }
-_WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
+_WORDS: Final = {Exit.OK: "allowed", Exit.NO: "disallowed", Exit.UNKNOWN: "can't tell"}
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR}
 _CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
 _STEPS: Final = 1_000
 
 
-def exit_status_of(verdict: Verdict | ValueError) -> int:
+def exit_status_of(verdict: Verdict | ValueError) -> Exit:
     """Return the exit status for a verdict, or for the error of a URL without a verdict."""
     if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
-        return EXIT_UNKNOWN
-    return EXIT_OK if verdict.allowed else EXIT_NO
+        return Exit.UNKNOWN
+    return Exit.OK if verdict.allowed else Exit.NO
 
 
-def word_of(status: int, width: int = 0) -> str:
+def word_of(status: Exit, width: int = 0) -> str:
     """Return the word for a verdict with this exit status, in colour, ``width`` characters wide."""
     return coloured(_WORDS[status], f"{_WORDS[status]:{width}}")
 
@@ -89,57 +96,66 @@ def describe_age(seconds: float) -> str:
     return "just now" if seconds < 1 else f"{describe_duration(seconds)} ago"
 
 
-def record_as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
-    """Return a record as values for JSON: times in seconds since the epoch, None for no time."""
-    evidence, end = record.last.evidence, options.policy.access(record, now).end
-    return {
-        "outcome": record.last.kind.value,
-        "status": evidence.status,
-        "error": evidence.error,
-        "hops": list(evidence.hops),
-        "size": evidence.size,
-        "truncated": evidence.truncated,
-        "at": evidence.at,
-        "until": None if end == math.inf else end,
-        "unreachable_since": record.unreachable_since,
-        "unreachable_for": record.unreachable_for,
-        "next_try": record.next_try,
-    }
+class RecordView:
+    """Shows a record as values for JSON, as one line of text or as several lines."""
 
+    def __init__(self, record: Record, options: Options) -> None:
+        self._record = record
+        self._evidence = record.last.evidence
+        self._now = time()
+        self._end = options.policy.access(record, self._now).end
+        self._is_due = options.policy.is_due(record, self._now)
+        self._was_asked = "fetched" if record.unreachable_since is None else "tried"
+        self.outcome: str = record.last.kind.value
 
-def record_summary(record: Record, options: Options, now: float) -> str:
-    """Return how the last fetch ended, as one line of text, without the word for the outcome."""
-    evidence, since = record.last.evidence, record.unreachable_since
-    parts = [printable(evidence.summary)]
-    if record.copy is not None:
-        parts.append(counted(len(record.copy.body), "byte"))
-    parts.append(f"{'fetched' if since is None else 'tried'} {describe_age(now - evidence.at)}")
-    left = options.policy.access(record, now).end - now
-    if options.policy.is_due(record, now):
-        parts.append("fetched again by the next crawl")
-    elif left < math.inf:
-        parts.append(f"{'valid for' if since is None else 'next try in'} {describe_duration(left)}")
-    return ", ".join(parts)
+    def as_dict(self) -> dict[str, Any]:
+        """Return the values: times in seconds since the epoch, None for no time."""
+        return {
+            "outcome": self.outcome,
+            "status": self._evidence.status,
+            "error": self._evidence.error,
+            "hops": list(self._evidence.hops),
+            "size": self._evidence.size,
+            "truncated": self._evidence.truncated,
+            "at": self._evidence.at,
+            "until": None if self._end == math.inf else self._end,
+            "unreachable_since": self._record.unreachable_since,
+            "unreachable_for": self._record.unreachable_for,
+            "next_try": self._record.next_try,
+        }
 
+    def _age(self) -> str:
+        return describe_age(self._now - self._evidence.at)
 
-def record_details(record: Record, options: Options, now: float, source: str) -> list[str]:
-    """Return lines about a record: outcome, ``source``, and when the file is fetched again."""
-    evidence = record.last.evidence
-    outcome = f"{record.last.kind.value} ({printable(evidence.summary)})"
-    lines = [f"{printable(record.origin.robotstxt_url)}: {outcome}"]
-    lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
-    cut = ", truncated" if evidence.truncated else ""
-    lines.append(f"{counted(evidence.size, 'byte')}{cut}")
-    asked = f"{utc_time_text(evidence.at)}, {describe_age(now - evidence.at)} ({source})"
-    lines.append(f"{'fetched' if record.unreachable_since is None else 'tried'} at {asked}")
-    end = options.policy.access(record, now).end
-    if record.unreachable_since is None:
-        due = options.policy.is_due(record, now)
-        lines.append(f"{'was valid' if due else 'valid'} until {utc_time_text(end)}")
+    def summary(self) -> str:
+        """Return how the last fetch ended, as one line, without the word for the outcome."""
+        parts = [printable(self._evidence.summary)]
+        if self._record.copy is not None:
+            parts.append(counted(len(self._record.copy.body), "byte"))
+        parts.append(f"{self._was_asked} {self._age()}")
+        if self._is_due:
+            parts.append("fetched again by the next crawl")
+        elif self._end < math.inf:
+            what = "valid for" if self._record.unreachable_since is None else "next try in"
+            parts.append(f"{what} {describe_duration(self._end - self._now)}")
+        return ", ".join(parts)
+
+    def details(self, source: str) -> list[str]:
+        """Return lines: outcome, ``source``, and when the file is fetched again."""
+        record, evidence = self._record, self._evidence
+        where = printable(record.origin.robotstxt_url)
+        asked = f"{utc_time_text(evidence.at)}, {self._age()} ({source})"
+        lines = [
+            f"{where}: {self.outcome} ({printable(evidence.summary)})",
+            *(f"redirected to {printable(hop)}" for hop in evidence.hops),
+            f"{counted(evidence.size, 'byte')}{', truncated' if evidence.truncated else ''}",
+            f"{self._was_asked} at {asked}",
+        ]
+        if record.unreachable_since is None:
+            valid = "was valid" if self._is_due else "valid"
+            return [*lines, f"{valid} until {utc_time_text(self._end)}"]
+        since = utc_time_text(record.unreachable_since)
+        lines.append(f"unreachable since {since}, tries: {record.tries}")
+        if record.next_try is not None:
+            lines.append(f"next try not before {utc_time_text(record.next_try)}")
         return lines
-    lines.append(
-        f"unreachable since {utc_time_text(record.unreachable_since)}, tries: {record.tries}"
-    )
-    if record.next_try is not None:
-        lines.append(f"next try not before {utc_time_text(record.next_try)}")
-    return lines

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from operator import itemgetter
 from typing import Final
 
@@ -16,14 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep.admission.delays import Delays
 from scrapy_rep.commands.arguments import Subcommand, invalid_url_text, urls_of
 from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
-from scrapy_rep.commands.output import (
-    EXIT_NO,
-    EXIT_OK,
-    EXIT_UNKNOWN,
-    Progress,
-    describe_tokens,
-    section,
-)
+from scrapy_rep.commands.output import Exit, Progress, describe_tokens, section
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.exceptions import CrawlClosingError
@@ -47,14 +39,14 @@ def _plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     urls = urls_of("plan", urls, opts)
     plan = _Plan(urls)
     with suppress(CrawlClosingError):  # what is known is printed
-        runner.run(partial(plan.make, runner.options))
+        runner.run(plan.make)
     print("\n".join(plan.lines()))
     exceeded = [text for limit in opts.fail_if if (text := plan.describe_excess(*limit))]
     for text in exceeded:
         print(text, file=sys.stderr)
     if plan.left or not plan.decided:
-        return EXIT_UNKNOWN
-    return EXIT_NO if exceeded else EXIT_OK
+        return Exit.UNKNOWN
+    return Exit.NO if exceeded else Exit.OK
 
 
 @dataclass(slots=True)
@@ -84,9 +76,9 @@ class _Plan:
         self._progress = Progress(len(urls))
         self.decided = 0
 
-    async def make(self, options: Options, crawler: Crawler) -> None:
+    async def make(self, crawler: Crawler) -> None:
         robots = robots_of(crawler)
-        self._crawler, self._delays = crawler, Delays(crawler, options)
+        self._crawler, self._delays = crawler, Delays(crawler, Options.of(crawler))
         self._tokens = ProductTokens.of(crawler).default()
         urls = iter(self._all)
         workers = (self._count_each(robots, urls) for _ in self._all[:_MAX_WAITING])

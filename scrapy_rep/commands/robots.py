@@ -7,7 +7,6 @@ import sys
 from io import TextIOWrapper
 from typing import Any, Final
 
-from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -21,7 +20,7 @@ from scrapy_rep.commands.check import CHECK
 from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.commands.explain import EXPLAIN
 from scrapy_rep.commands.lint import LINT
-from scrapy_rep.commands.output import EXIT_UNKNOWN
+from scrapy_rep.commands.output import Exit
 from scrapy_rep.commands.plan import PLAN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.settings import unknown_settings
@@ -104,11 +103,16 @@ class Command(ScrapyCommand):
         if self.crawler_process is None:
             raise UsageError
         subcommand = _subcommand_of(args, opts)
+        loader, name = self.crawler_process.spider_loader, opts.spider
+        try:
+            like = None if name is None else loader.load(name)
+        except KeyError:
+            raise usage_error(f"there is no spider {name!a} in this project") from None
         # Without this, a character that standard output can't encode would raise an error.
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            runner = CoroutineRunner(self.crawler_process, self._spidercls_of(opts.spider))
+            runner = CoroutineRunner(self.crawler_process, like)
             self.exitcode = subcommand.run(args[1:], opts, runner)
             sys.stdout.flush()
         except SettingsError as error:
@@ -117,18 +121,10 @@ class Command(ScrapyCommand):
             # The process that reads standard output, such as ``head``, has ended. Python writes to
             # standard output again when it ends, which must not raise another error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self.exitcode = EXIT_UNKNOWN
+            self.exitcode = Exit.UNKNOWN
         except CrawlClosingError:
             print("the crawl ended before there was a result", file=sys.stderr)
-            self.exitcode = EXIT_UNKNOWN
-
-    def _spidercls_of(self, name: str | None) -> type[Spider] | None:
-        if name is None or self.crawler_process is None:
-            return None
-        try:
-            return self.crawler_process.spider_loader.load(name)
-        except KeyError:
-            raise usage_error(f"there is no spider {name!a} in this project") from None
+            self.exitcode = Exit.UNKNOWN
 
 
 def _print_store_warnings() -> None:
