@@ -234,9 +234,8 @@ class DryRun:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             verdict = verdict.with_origin(origin)
-            level = (
-                logging.INFO if self._deferred.add_verdict(verdict, judgement) else logging.DEBUG
-            )
+            is_shown = self._deferred.add_verdict(verdict, judgement)
+            level = logging.INFO if is_shown else logging.DEBUG
             why = describe_decision(verdict, judgement)
             self._logger.log(level, "Dry run, would defer %s: %s", printable_request(request), why)
         else:

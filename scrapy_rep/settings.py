@@ -154,14 +154,11 @@ class Options:
             if settings.get(name) is not None:
                 raise SettingsError(f"{name} is not a setting any more: {instead}")
         values: dict[str, Any] = {}
-        given = set()
         for option in fields(cls):
             name, reader = option.metadata["name"], option.metadata["reader"]
             value = settings.get(name)
             if value is None:
-                values[option.name] = option.default
                 continue
-            given.add(option.name)
             try:
                 values[option.name] = reader.read(value)
             except SettingsError:
@@ -171,15 +168,16 @@ class Options:
                 takes = error if isinstance(error, NotTakenError) else reader.takes
                 raise SettingsError(f"{name} is {shown!r}: it must be {takes}") from None
         for low, high in _RANGES:
-            if values[low] <= values[high]:
+            least, most = (values.get(each, getattr(cls, each)) for each in (low, high))
+            if least <= most:
                 continue
-            if {low, high} <= given:
+            if low in values and high in values:
                 names = {each.name: each.metadata["name"] for each in fields(cls)}
                 raise SettingsError(
-                    f"{names[low]} is {values[low]!r}: "
-                    f"it must be at most {names[high]}, which is {values[high]!r}"
+                    f"{names[low]} is {least!r}: "
+                    f"it must be at most {names[high]}, which is {most!r}"
                 )
-            values[low] = values[high] = values[low if low in given else high]
+            values[low] = values[high] = values.get(low, most)
         return cls(**values)
 
     @cached_property

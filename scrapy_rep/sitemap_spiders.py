@@ -67,8 +67,7 @@ class RobotsSitemapMixin:
         while (due := robots.next_try(url)) is not None and due < math.inf and monotonic() < end:
             await sleep(max(_PAUSE, min(due - time(), end - monotonic())))
             sitemaps = await robots.sitemaps(url)
-        urls = [absolute_url(sitemap, where) for sitemap in sitemaps]
-        found = [url for url in urls if url is not None]
+        found = [each for sitemap in sitemaps if (each := absolute_url(sitemap, where)) is not None]
         if not found:
             known = robots.next_try(url) is None
             logger.warning("No sitemaps: %s %s", where, "names none" if known else "is unreachable")

@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.protocol.lexer import whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.usage import PURPOSES
 from scrapy_rep.utils.text import printable, without_credentials
 
@@ -95,10 +95,10 @@ def only_argument(args: list[str], usage: str) -> str:
     return args[0]
 
 
-def check_url(url: str) -> None:
-    """Raise UsageError if ``url`` has no origin."""
+def check_url(url: str) -> Origin:
+    """Return the origin of ``url``. Raises UsageError if it has none."""
     try:
-        origin_of(url)
+        return origin_of(url)
     except ValueError as error:
         raise usage_error(invalid_url_text(url, error)) from None
 

@@ -13,7 +13,7 @@ from scrapy_rep.commands.arguments import Subcommand, check_url, usage_error
 from scrapy_rep.commands.crawl import CoroutineRunner
 from scrapy_rep.commands.output import Exit, RecordView, coloured, section
 from scrapy_rep.protocol.lexer import as_text
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import Store, StoreError
@@ -30,9 +30,7 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
     if name not in _ACTIONS or len(arguments) != (name in _OF_SITE):
         got = " ".join(["cache", *map(without_credentials, args)])
         raise usage_error(f"cache requires an action, one of: {_FORMS} (got: {got!a})")
-    for text in arguments:
-        check_url(text)
-    origins = [origin_of(text) for text in arguments]
+    origins = [check_url(text) for text in arguments]
     if not is_persistent(options.store):
         raise usage_error("name a store of crawls, as in -s REP_STORE=sqlite:///robots.sqlite")
     path = path_of(options.store)

@@ -106,6 +106,7 @@ class RecordView:
         self._end = options.policy.access(record, self._now).end
         self._is_due = options.policy.is_due(record, self._now)
         self._was_asked = "fetched" if record.unreachable_since is None else "tried"
+        self._age = describe_age(self._now - self._evidence.at)
         self.outcome: str = record.last.kind.value
 
     def as_dict(self) -> dict[str, Any]:
@@ -124,15 +125,12 @@ class RecordView:
             "next_try": self._record.next_try,
         }
 
-    def _age(self) -> str:
-        return describe_age(self._now - self._evidence.at)
-
     def summary(self) -> str:
         """Return how the last fetch ended, as one line, without the word for the outcome."""
         parts = [printable(self._evidence.summary)]
         if self._record.copy is not None:
             parts.append(counted(len(self._record.copy.body), "byte"))
-        parts.append(f"{self._was_asked} {self._age()}")
+        parts.append(f"{self._was_asked} {self._age}")
         if self._is_due:
             parts.append("fetched again by the next crawl")
         elif self._end < math.inf:
@@ -144,7 +142,7 @@ class RecordView:
         """Return lines: outcome, ``source``, and when the file is fetched again."""
         record, evidence = self._record, self._evidence
         where = printable(record.origin.robotstxt_url)
-        asked = f"{utc_time_text(evidence.at)}, {self._age()} ({source})"
+        asked = f"{utc_time_text(evidence.at)}, {self._age} ({source})"
         lines = [
             f"{where}: {self.outcome} ({printable(evidence.summary)})",
             *(f"redirected to {printable(hop)}" for hop in evidence.hops),

@@ -112,17 +112,15 @@ class _LineFile:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._is_gzip = path.suffix == ".gz"
-        self._lines: list[bytes] = []
-        self._size = 0
+        self._unwritten = bytearray()
         self._written_at = monotonic()
         self.lost = False
         # Not buffered, so that written lines are not lost if this process is killed.
         self._file = path.open("ab", buffering=0)
 
     def write(self, line: bytes) -> None:
-        self._lines.append(line)
-        self._size += len(line)
-        if self._size >= _MAX_BYTES or monotonic() - self._written_at >= _MAX_SECONDS:
+        self._unwritten += line
+        if len(self._unwritten) >= _MAX_BYTES or monotonic() - self._written_at >= _MAX_SECONDS:
             self._flush()
 
     def close(self) -> None:
@@ -130,9 +128,8 @@ class _LineFile:
         self._file.close()
 
     def _flush(self) -> None:
-        lines, self._lines, self._size = self._lines, [], 0
+        data, self._unwritten = self._unwritten, bytearray()
         self._written_at = monotonic()
-        data = b"".join(lines)
         rest = memoryview(gzip.compress(data) if self._is_gzip and data else data)
         if rest and not self.lost:
             end = self._file.seek(0, SEEK_END)
@@ -146,4 +143,4 @@ class _LineFile:
                 with suppress(OSError):
                     self._file.truncate(end)
         if self.lost:
-            stats.count(self._crawler, stats.EVIDENCE_LOST, len(lines))
+            stats.count(self._crawler, stats.EVIDENCE_LOST, data.count(b"\n"))

@@ -115,12 +115,9 @@ class Counts:
     def row(self, origin: str) -> OriginRow:
         """Return the row of an origin, new or not; above MAX_ORIGINS, the common row."""
         origin = short(origin, MAX_URL)
-        row = self.origins.get(origin)
-        if row is None:
-            if len(self.origins) >= MAX_ORIGINS:
-                origin = _BEYOND
-            row = self.origins.setdefault(origin, OriginRow(origin))
-        return row
+        if origin not in self.origins and len(self.origins) >= MAX_ORIGINS:
+            origin = _BEYOND
+        return self.origins.setdefault(origin, OriginRow(origin))
 
     def count_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         """Count the override, and an allowed request; ``count_forbidden`` counts the others."""
