@@ -171,13 +171,16 @@ class Lookups:
         lookup.waiters.append(done)
 
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
-        """Return the result of ``join``. Raises CrawlClosingError, also if the crawl is closed."""
+        """Return the result of ``join``.
+
+        Raises CrawlClosingError, also if the crawl is closed, and LookupError after an error.
+        """
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult | None] = Promise()
         self.join(origin, tokens, page, promise.set_result)
         result = await promise
         if result is None:
-            raise CrawlClosingError
+            raise CrawlClosingError if self.closing else LookupError(f"no result for {origin}")
         return result
 
     async def stored(self, origin: Origin) -> Record | None:
@@ -408,12 +411,16 @@ class Lookups:
     # How a lookup ends.
 
     def _end(self, lookup: Lookup, end: Record | Exception | None) -> None:
-        """Pass what is made of a record or an error to all that wait; None: the crawl is closed."""
+        """Pass what is made of a record or an error to all that wait; None if the crawl closes."""
         if lookup.is_over:
             return
         lookup.is_over = True
         del self._all[lookup.origin]
-        result = None if end is None else self.make(lookup, end)
+        result = None
+        try:
+            result = None if end is None else self.make(lookup, end)
+        except Exception:
+            self._logger.exception("Error after the lookup of %s", lookup.origin)
         for done in lookup.waiters:
             try:
                 done(result)

@@ -1,5 +1,6 @@
 """Limits of concurrency hold on the wire, whatever has waited before: as the sites have seen it."""
 
+import asyncio
 from functools import partial
 
 import pytest
@@ -121,3 +122,31 @@ async def test_no_more_pages_are_on_the_wire_than_the_settings_allow(web, limit,
     assert counts == [MOST]
     assert sum(len(site.targets) for site in sites) == known * PAGES
     assert result.crawler.engine.downloader.total_concurrency == limit["CONCURRENT_REQUESTS"]
+
+
+class Turns:
+    """Counts the pages that leave in one turn of the event loop."""
+
+    counts = ()
+
+    def process_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            return
+        if not self.counts or self.counts[-1] == 0:
+            Turns.counts = [*self.counts, 0]
+            asyncio.get_running_loop().call_soon(lambda: self.counts.append(0))
+        self.counts[-1] += 1
+
+
+async def test_no_more_pages_leave_in_a_turn_than_may(web):
+    sites = [web.site(held(robots(""))) for _ in range(5 * MOST)]
+
+    async def meanwhile(crawler):
+        await until(lambda: all(site.robots_requests for site in sites))
+        for site in sites:
+            site.release()
+
+    settings = {**ALL, "REP_CONCURRENT_FETCHES": 100, "DOWNLOADER_MIDDLEWARES": {Turns: 50}}
+    await crawl(*(site.url("/") for site in sites), settings=settings, meanwhile=meanwhile)
+    assert sum(Turns.counts) == len(sites)
+    assert max(Turns.counts) <= MOST
