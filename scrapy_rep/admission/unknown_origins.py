@@ -110,9 +110,7 @@ class UnknownOrigins:
         self._under_way.discard(origin)
         if self._cache.lookups.closing:
             return
-        if found is None:
-            self.results[origin] = None
-        elif self._cache.known_entry(origin) is None:
-            self.results[origin] = found.entry
+        if found is None or self._cache.known_entry(origin) is None:
+            self.results[origin] = found and found.entry
         self._ended(origin)
         self.begin_lookups()

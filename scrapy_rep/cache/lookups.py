@@ -178,8 +178,7 @@ class Lookups:
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult | None] = Promise()
         self.join(origin, tokens, page, promise.set_result)
-        result = await promise
-        if result is None:
+        if (result := await promise) is None:
             raise CrawlClosingError if self.closing else LookupError(f"no result for {origin}")
         return result
 
