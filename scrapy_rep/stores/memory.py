@@ -54,9 +54,9 @@ class MemoryStore:
         if isinstance(change, Claim):
             if lease is None or change.force or lease.holder == change.holder:
                 least = lease.left if lease is not None and change.force else 0.0
-                end = self._clock() + max(change.seconds, least)
-                self._leases[key] = change.holder, end
-            return self._lease(key)
+                lease = Lease(change.holder, max(change.seconds, least))
+                self._leases[key] = lease.holder, self._clock() + lease.left
+            return lease
         if lease is not None and lease.holder == change.holder:
             del self._leases[key]
         return None

@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from contextlib import closing
+from itertools import count
 from time import sleep, time
 
 import pytest
@@ -318,6 +319,13 @@ class TestMemory(Contract):
         write(store, *map(unavailable, origins))
         assert list(store.keys()) == origins[-len(list(store.keys())) :]
         assert 1 < len(list(store.keys())) < 5
+
+    @pytest.mark.parametrize("seconds", [1, 2, 3, 4])
+    def test_a_lease_that_ends_while_it_is_claimed_goes_to_one(self, seconds):
+        """Else the claim would return None, as that of a store that fails."""
+        store = memory(clock=count().__next__)
+        assert claim(store, ORIGIN, "a", seconds).holder == "a"
+        assert claim(store, ORIGIN, "b", LONG).holder in {"a", "b"}
 
     def test_leases_that_have_ended_go_when_there_are_many(self, monkeypatch):
         monkeypatch.setattr("scrapy_rep.stores.memory._MANY_LEASES", 2)
