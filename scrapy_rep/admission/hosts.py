@@ -145,7 +145,7 @@ class Hosts:
         self._forget_at = _MAX_HOSTS
         """Number of hosts at which those that are over are searched for."""
         self.refused: dict[str, Host] = {}
-        """Those with a pause."""
+        """The hosts with a pause, by name."""
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
 
@@ -285,7 +285,7 @@ class Hosts:
     # Pauses.
 
     async def read_pauses(self) -> None:
-        """Adopt the pauses of other workers, unless a reading takes long, as the store hangs."""
+        """Adopt the pauses of other workers. No effect while the last reading still goes on."""
         if self._is_reading or not self._backs_off:
             return
         self._is_reading = True

@@ -68,7 +68,7 @@ class LookupResult(NamedTuple):
 
 
 Done = Callable[[LookupResult | None], object]
-"""Called with the result of a lookup; with None if the crawl was closed before it ended."""
+"""Called with the result of a lookup; with None after an error, or if the crawl closes."""
 
 
 @dataclass(eq=False)
@@ -131,7 +131,7 @@ class Lookups:
         self._all: dict[Origin, Lookup] = {}
         self._waiting: deque[Lookup] = deque()
         self._begun: list[Lookup] = []
-        """Lookups that the next turn of the event loop reads in the store."""
+        """Lookups whose records are read together, ``read_after`` seconds after the first began."""
         self._under_way: set[Lookup] = set()
         self._slow: set[Lookup] = set()
         """Those whose fetch takes long, which are no longer in ``_under_way``."""

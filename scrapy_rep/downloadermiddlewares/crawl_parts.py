@@ -49,7 +49,7 @@ this time the record of the fetch is stored."""
 _OPENING: Final = 1.0
 """Seconds for which the opening of the spider waits for the first reading."""
 _INTERVAL: Final = 0.5
-"""Seconds between two readings of the pauses of other workers, and two looks at the engine."""
+"""Seconds between two checks whether the engine closes, each with a reading of the pauses."""
 _CLOSING_TIME: Final = 5.0
 """Maximum seconds to wait until the last records are stored when the crawl has ended."""
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
@@ -115,7 +115,7 @@ class CrawlParts:
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, drops, self.admission, robots, self._wire):
             add_part(crawler, part)
-        self._loop = create_looping_call(self._look)
+        self._loop = create_looping_call(self._check_closing_and_read)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -154,7 +154,7 @@ class CrawlParts:
         with suppress(TimeoutError):  # a store that hangs doesn't hold up the crawl
             await within(_OPENING, self.admission.hosts.read_pauses())
 
-    def _look(self) -> None:
+    def _check_closing_and_read(self) -> None:
         if is_closing(self._crawler):
             self._close()
         self._background.start(self.admission.hosts.read_pauses())

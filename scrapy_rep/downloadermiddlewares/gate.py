@@ -162,7 +162,7 @@ class Gate:
             with self._uncounted(source):
                 await self._turns.wait(origin)
         try:
-            if self._closing and not is_first:
+            if self._closing and not is_first:  # at the close, all in the line come here in turn
                 raise CrawlClosingError
             while True:
                 # In a wait, robots.txt may have expired.

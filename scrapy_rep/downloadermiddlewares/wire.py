@@ -51,8 +51,8 @@ class Wire:
 
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._admission = admission
+        self._hosts = admission.hosts
         self._may_hold = admission.hosts.may_hold
-        self._ended = admission.hosts.ended
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
@@ -87,7 +87,7 @@ class Wire:
             finally:
                 self._places.leave(slot)
         finally:  # also if it is not sent: it may have the lease of its host
-            self._ended(request, sent_at, response)
+            self._hosts.ended(request, sent_at, response)
 
     def ended(self, request: Request, *, unsent: bool) -> None:
         """Take the ticket of a request that another middleware has ended.
@@ -95,7 +95,7 @@ class Wire:
         Its turn is given back if it is ``unsent``: it came from a cache, or was dropped.
         """
         if request.meta.pop(TICKET_KEY, None) is not None and unsent:
-            self._admission.hosts.undo_reserve(host_of(request))
+            self._hosts.undo_reserve(host_of(request))
 
     def _fits(self, request: Request) -> bool:
         """Return whether the ticket of ``request`` is valid and nothing can hold it: most often."""

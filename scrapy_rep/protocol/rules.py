@@ -103,9 +103,9 @@ class _Index:
     If that is short, or has another pattern, the pattern is filed by its needle instead, which all
     targets that match contain.
 
-    Beginnings are sorted when a target has one of a few: most targets have none, which takes one
-    call to see. Then those of a target are the last one that isn't greater, and outer ones, with
-    which their next one begins.
+    Few beginnings are sorted only when a target has one of them: most targets have none, which
+    takes one call to see. Many are sorted for the first target. Then those of a target are the last
+    one that isn't greater, and outer ones, with which their next one begins.
     """
 
     __slots__ = ("_begins", "_needles", "_outermost", "_rules", "_sizes", "_sorted", "_words")
