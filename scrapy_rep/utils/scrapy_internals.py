@@ -14,7 +14,7 @@ from typing import Any, Final
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, ensure_awaitable, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -83,15 +83,32 @@ def wake_engine(crawler: Crawler) -> None:
 async def download_without_engine(crawler: Crawler, request: Request) -> None:
     """Let the downloader middlewares and the download handler process ``request``.
 
-    The engine would count it as one of the pages that are sent, and its tasks and Deferreds cost a
-    third of a fetch. It is used for what a middleware sends in place of ``request``.
+    Of the response, or an error, only the middleware closest to the downloader is told, and raises
+    what comes of it. The engine would count ``request`` as one of the pages that are sent, and its
+    tasks, and calls of all the other middlewares, cost half of a fetch. It is used for what a
+    middleware sends in place of ``request``.
     """
     engine: Any = crawler.engine
-    middleware = getattr(engine.downloader, "middleware", None)
-    download = getattr(middleware, "download_async", None)
-    replaced: Request | Response = request
-    if download is not None:
-        replaced = await download(partial(_hand_over, crawler), request)
+    chain = getattr(engine.downloader, "middleware", None)
+    with_spider = getattr(chain, "_mw_methods_requiring_spider", None)
+    replaced: Request | Response | None = None
+    if chain is None or with_spider is None:  # another downloader
+        replaced = request
+    else:
+        try:
+            for method in chain.methods["process_request"]:
+                spider = {"spider": crawler.spider} if method in with_spider else {}
+                replaced = method(request=request, **spider)
+                if replaced is not None:
+                    replaced = await ensure_awaitable(replaced)
+                if replaced is not None:
+                    break
+            else:
+                replaced = await _hand_over(crawler, request)
+        except Exception as error:  # noqa: BLE001 - raised by the middleware
+            chain.methods["process_exception"][0](request=request, exception=error)
+        if isinstance(replaced, Response):
+            chain.methods["process_response"][0](request=request, response=replaced)
     if isinstance(replaced, Request):
         with raised_concurrency(crawler):
             await engine.download_async(replaced)
