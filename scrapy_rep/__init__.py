@@ -12,7 +12,7 @@ through the ``spidermiddlewares``, which obey robots meta tags and usage prefere
 
 The rules are in ``cache/cache.py`` until they expire. A lookup reads the record of an origin (how
 the last fetches ended) in one of the ``stores``, or fetches robots.txt (``fetch/fetcher.py``). The
-``extensions``, report and evidence, change nothing.
+``extensions`` report and evidence change nothing; a hook checks what browsers request.
 
 If an error occurs while a request is decided, the error is logged and the request is dropped. In a
 dry run the request is sent.
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy_rep.downloadermiddlewares.fetch_and_response import (
         RobotsTxtResponseMiddleware as RobotsTxtResponseMiddleware,
     )
-    from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed as abort_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import (
         RobotsTxtMiddleware as RobotsTxtMiddleware,
     )
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy_rep.exceptions import RobotsUsageDisallowed as RobotsUsageDisallowed
     from scrapy_rep.exceptions import SettingsError as SettingsError
     from scrapy_rep.extensions.evidence import RobotsEvidence as RobotsEvidence
+    from scrapy_rep.extensions.playwright import abort_disallowed as abort_disallowed
     from scrapy_rep.extensions.report import RobotsReport as RobotsReport
     from scrapy_rep.robots import RobotParser as RobotParser
     from scrapy_rep.robots import Robots as Robots
@@ -66,10 +66,10 @@ _NAMES: Final = {
     "downloadermiddlewares.fetch_and_response": (
         "RobotsTxtFetchMiddleware RobotsTxtResponseMiddleware"
     ),
-    "downloadermiddlewares.playwright": "abort_disallowed",
     "downloadermiddlewares.robotstxt": "RobotsTxtMiddleware",
     "exceptions": "CrawlClosingError RobotsTxtDisallowed RobotsUsageDisallowed SettingsError",
     "extensions.evidence": "RobotsEvidence",
+    "extensions.playwright": "abort_disallowed",
     "extensions.report": "RobotsReport",
     "robots": "RobotParser Robots Wait",
     "scheduler.priority_queue": "RobotsAwarePriorityQueue",

@@ -12,8 +12,8 @@ from scrapy_rep.settings import INTERACTIVE
 from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, closing_when, crawl, stat
 from tests.crawling.web import HANGS, page, redirect, robots
-from tests.downloadermiddlewares.test_playwright import BrowserRequest
 from tests.extensions.evidence import lines as lines_of
+from tests.extensions.test_playwright import BrowserRequest
 from tests.spidermiddlewares.items import Declared, Frozen
 from tests.test_spiders import SitemapSpider
 

@@ -24,7 +24,6 @@ from scrapy_rep.cache.cache import Cache, shared_store
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.playwright import Subresources, open_crawls
 from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops, DryRun
@@ -40,7 +39,7 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, within
 from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.per_crawl import add_part
+from scrapy_rep.utils.per_crawl import add_part, open_crawls
 from scrapy_rep.utils.scrapy_internals import is_closing, remove_connection_limits
 
 _LEASE_SLACK: Final = 5.0
@@ -111,7 +110,6 @@ class CrawlParts:
         )
         self._wire = Wire(crawler, self.admission, self.gate, clock)
         robots = Robots(self.cache, self.decider, self.admission.holds, leases.pause_until)
-        self._subresources = Subresources(crawler, self.decider, self.cache, options)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, drops, self.admission, robots, self._wire):
             add_part(crawler, part)
@@ -138,7 +136,7 @@ class CrawlParts:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
         self.cache.lookups.join_store()
         self._loop.start(_INTERVAL, now=False)
-        open_crawls.add(self._subresources)
+        open_crawls.add(self._crawler)
         if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
         self._wire.install(self._crawler)  # the downloader exists now
@@ -172,7 +170,7 @@ class CrawlParts:
         if self._loop.running:
             self._loop.stop()
         self._close()
-        open_crawls.discard(self._subresources)  # a browser may still ask all crawls
+        open_crawls.discard(self._crawler)
         self._drops.log_summary()
         if self._dry_run is not None:
             self._dry_run.log_summary()

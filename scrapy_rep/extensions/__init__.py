@@ -1,1 +1,1 @@
-"""Extensions: the report and the evidence. They change nothing in a crawl."""
+"""Extensions: the report and the evidence, which change nothing, and the hook for browsers."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
+from weakref import WeakSet
 
 from scrapy.crawler import Crawler
 
@@ -9,6 +10,8 @@ T = TypeVar("T")
 
 _ATTRIBUTE: Final = "_scrapy_rep"
 """Attribute of a crawler in which its parts are stored, so that they are freed with the crawler."""
+open_crawls: Final[WeakSet[Crawler]] = WeakSet()
+"""The crawls of this process that obey robots.txt, and have begun and not ended."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:

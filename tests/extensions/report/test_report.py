@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
-from tests.downloadermiddlewares.test_playwright import BROWSER, page
+from tests.extensions.test_playwright import BROWSER, page
 
 RULES = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\n"
 WHY = "agreed </script><script>document.title='owned'</script>"
