@@ -32,6 +32,7 @@ from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.refusals import Refusals
 from scrapy_rep.robots import RobotParser, Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
@@ -109,6 +110,7 @@ class CrawlParts:
             stores_requests=self._stores_requests,
         )
         self._wire = Wire(crawler, self.admission, self.gate, clock)
+        self._refusals = Refusals(crawler, self.decider, announcer)
         robots = Robots(self.cache, self.decider, self.admission.holds, leases.pause_until)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, drops, self.admission, robots, self._wire):
@@ -174,6 +176,7 @@ class CrawlParts:
         self._drops.log_summary()
         if self._dry_run is not None:
             self._dry_run.log_summary()
+        self._refusals.log_summary()
         try:
             await within(_CLOSING_TIME, self._finish())
         except TimeoutError:

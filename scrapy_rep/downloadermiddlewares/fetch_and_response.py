@@ -12,7 +12,6 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from scrapy import Request
-from scrapy import signals as scrapys_signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -23,7 +22,6 @@ from scrapy_rep import signals, stats
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant, ticket_of
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.refusal_counts import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.errors import InterferenceError
@@ -114,8 +112,6 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._refusals = Refusals(crawler)
-        crawler.signals.connect(self._refusals.log_summary, scrapys_signals.spider_closed)
         # RobotsTxtMiddleware was created before, as its order is lower; None if it is not in use.
         self._wire = get_part(crawler, Wire)
 
@@ -148,12 +144,10 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
         wire = self._wire
-        if wire is not None:
-            wire.ended(request, unsent="cached" in response.flags)
-        if response.status in POSSIBLE_REFUSALS:
-            decider = None if wire is None else wire.gate.decider
-            self._refusals.report(request, response, decider)
-        if response.url == request.url or wire is None:
+        if wire is None:
+            return response
+        wire.ended(request, unsent="cached" in response.flags)
+        if response.url == request.url:
             return response
         return self._check_and_grant(wire.gate, request, response)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -14,10 +14,9 @@ from scrapy_rep.drops import Tally
 from scrapy_rep.fetch.is_from_origin import intermediary_error, mitigation_in
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.requests import origin_of_request
 from scrapy_rep.utils.text import counted, printable, printable_request, short
 
-POSSIBLE_REFUSALS: Final = frozenset({202, 402, 403, 405, 429, 503})
+_POSSIBLY_REFUSING: Final = frozenset({202, 402, 403, 405, 429, 503})
 """Statuses of responses that may refuse a request."""
 _REFUSING: Final = frozenset({402, 403, 429})
 """Statuses that refuse a request whatever the headers of the response are."""
@@ -30,37 +29,39 @@ _PRICE: Final = "crawler-price"
 class Refusals:
     """Counts and announces the responses that refuse an allowed request."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, decider: Decider, announcer: Announcer) -> None:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._announcer = Announcer(crawler)
+        self._decider = decider
+        self._announcer = announcer
         self._sites = Tally()
+        crawler.signals.connect(self._response_downloaded, signals.response_downloaded)
 
-    def report(self, request: Request, response: Response, decider: Decider | None) -> None:
-        """Count and announce ``response``, one of POSSIBLE_REFUSALS, if it refuses ``request``.
+    def _response_downloaded(self, request: Request, response: Response) -> None:
+        """Count and announce ``response``, if it refuses ``request``.
 
         It does if it has status 402, 403 or 429, or a header of a bot protection, ``request`` was
         allowed, and no proxy has answered in place of the site. The first refusal of each site is
-        logged; with a ``decider``, also whether robots.txt allows the request.
+        logged, with whether robots.txt allows the request. Requests for robots.txt have no verdict.
         """
-        try:
-            origin = origin_of_request(request)
-        except ValueError:
+        if response.status not in _POSSIBLY_REFUSING:
             return
-        verdict = request.meta.get(META_KEY) or {}
-        cause = _cause_of(response)
+        verdict, cause = request.meta.get(META_KEY) or {}, _cause_of(response)
+        is_proxied = bool(request.meta.get("proxy"))
         if (
             cause is None
             or not verdict.get("allowed")
-            or intermediary_error(response, proxied=bool(request.meta.get("proxy")))
+            or intermediary_error(response, proxied=is_proxied)
         ):
+            return
+        decision = self._decider.known_decision(request)
+        if decision is None or (origin := decision.origin) is None:
             return
         stats.count(self._crawler, stats.REFUSED_COUNT.format(status=response.status))
         if self._sites.add(origin, lambda: f"{origin}: {cause}"):
-            decision = None if decider is None else decider.known_decision(request)
-            entry = None if decision is None else decision.entry
             # Where robots.txt was refused, too, nobody knows what it allows.
-            line = _ALLOWED_BUT_REFUSED if entry and entry.is_known else _ONLY_REFUSED
+            is_known = decision.entry is not None and decision.entry.is_known
+            line = _ALLOWED_BUT_REFUSED if is_known else _ONLY_REFUSED
             self._logger.info(line, printable_request(request), cause)
         self._announcer.send(robotstxt_refused, request=request, origin=origin, cause=cause)
 

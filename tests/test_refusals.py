@@ -128,3 +128,12 @@ async def test_what_a_proxy_refuses_is_no_refusal_of_the_site(web):
     result = await crawl(Request(url, meta={"proxy": proxy.url("")}))
     assert [response.status for response in result.responses] == [403]
     assert not [text for text in result.messages() if "refused by the site" in text]
+
+
+async def test_a_page_from_the_cache_is_not_refused_again(web, tmp_path):
+    site = web.site(robots(""), paths={"*": [answer(403)]})
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    results = [await crawl(site.url("/1"), settings=settings) for _ in range(2)]
+    assert [len(result.responses) for result in results] == [1, 1]
+    counts = [result.stats.get("robotstxt/refused_count/403") for result in results]
+    assert counts == [1, None]
