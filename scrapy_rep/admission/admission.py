@@ -19,12 +19,11 @@ from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unknown_origins import UnknownOrigins
-from scrapy_rep.admission.unreachable import Deferral, Idle
+from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.per_crawl import get_part
@@ -54,10 +53,9 @@ class Admission:
         self.unknown: UnknownOrigins = UnknownOrigins(
             crawler, cache, decider, self.queues, self._notify
         )
-        self.deferral: Deferral = Deferral(crawler, options, clock, self.queues)
+        self.deferral: Deferral = Deferral(crawler, cache, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
-        self.idle: Idle = Idle(crawler, options, clock, self.queues)
         cache.lookups.on_room = self._start_lookups
 
     @classmethod
@@ -139,11 +137,6 @@ class Admission:
     def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin whenever the answer of ``admit`` may have changed for it."""
         self._listeners.append(call)
-
-    def outage(self, origin: Origin) -> Outage | None:
-        """Return why the robots.txt of ``origin`` is unreachable; None if not, or if not known."""
-        entry = self._cache.known_entry(origin)
-        return None if entry is None else entry.outage
 
     # What the gate calls.
 

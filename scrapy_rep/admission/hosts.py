@@ -33,6 +33,7 @@ from scrapy_rep import stats
 from scrapy_rep.admission.delays import Delays
 from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason
 from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.fetch.download_settings import default_download_timeout
 from scrapy_rep.fetch.is_from_origin import intermediary_error
 from scrapy_rep.protocol.header_times import retry_after
 from scrapy_rep.protocol.origin import Origin
@@ -40,7 +41,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.concurrency import Clock
-from scrapy_rep.utils.download_settings import default_download_timeout
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import host_of, origin_of_request

@@ -1,14 +1,14 @@
 """An unreachable robots.txt: requests wait in the scheduler for its next try; they are deferred.
 
 If only deferred requests are left, the queues count as empty, so that the engine sends
-``spider_idle``: a spider that adds requests then need not wait for unreachable origins. ``Idle``
-raises DontCloseSpider, so that the crawl is not closed.
+``spider_idle``: a spider that adds requests then need not wait for unreachable origins. The crawl
+is not closed, as DontCloseSpider is raised.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from scrapy import signals
@@ -17,6 +17,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
 from scrapy_rep.admission.ticket import Source
+from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
@@ -40,17 +41,36 @@ UNREACHABLE: Final = HoldReason("robots.txt is unreachable", defers=True)
 
 
 class Deferral:
-    """Holds requests of origins whose robots.txt is unreachable, until its next try."""
+    """Holds requests of origins whose robots.txt is unreachable, until its next try.
+
+    It keeps a crawl open that has only deferred requests, though the spider counts as idle.
+    """
 
     def __init__(
-        self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[object]
+        self,
+        crawler: Crawler,
+        cache: Cache,
+        options: Options,
+        clock: Clock,
+        queues: Sequence[Queue],
     ) -> None:
+        self._cache = cache
         self._clock = clock
         self._queues = queues
+        self._logger = LimitedLogger(__name__, crawler)
         self._fetch_timeout = options.timeout
+        self._timeout = options.defer_timeout
         is_interactive = crawler.settings.getbool(INTERACTIVE)
         self._defers = options.defer_timeout > 0 and not is_interactive
         self._dry_run = options.dry_run
+        self._empty_from = -math.inf
+        """When deferred requests don't count as requests any more."""
+        self._ends = math.inf
+        """When the last deferred requests are dropped, as nothing else is left to do."""
+        self._was_idle = False
+        """Whether the spider was idle since a request has left last."""
+        self._has_logged = False
+        crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
     @property
     def lacks_queue(self) -> bool:
@@ -78,28 +98,26 @@ class Deferral:
         if source is not Source.DIRECT:
             return bool(self._queues) and source in {Source.QUEUE, Source.WIRE}
         left = entry.end - self._clock.time()
-        return left + _seconds_of_try(entry.outage, self._fetch_timeout) <= _LAST
+        return left + self._seconds_of_try(entry.outage) <= _LAST
 
+    def is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:
+        """Return whether a request is dropped that is deferred since ``since``, not held again.
 
-class Idle:
-    """Keeps a crawl open that has only deferred requests, though the spider counts as idle."""
+        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT, or ends after the
+        crawl if nothing else is left to do.
+        """
+        ends = hold.until + self._seconds_of_try(self._outage(origin))
+        return hold.until > since + self._timeout or ends > self._ends
 
-    def __init__(
-        self, crawler: Crawler, options: Options, clock: Clock, queues: Sequence[Queue]
-    ) -> None:
-        self._crawler = crawler
-        self._defer_timeout = options.defer_timeout
-        self._fetch_timeout = options.timeout
-        self._logger = LimitedLogger(__name__, crawler)
-        self._monotonic = clock.monotonic
-        self._queues = queues
-        self._since = -math.inf
-        self._ends = math.inf
-        """When the last deferred requests are dropped, as nothing else is left to do."""
-        self._was_idle = False
-        """Whether the spider was idle since a request has left last."""
-        self._has_logged = False
-        crawler.signals.connect(self._spider_idle, signals.spider_idle)
+    def _outage(self, origin: Origin) -> Outage | None:
+        entry = self._cache.known_entry(origin)
+        return None if entry is None else entry.outage
+
+    def _seconds_of_try(self, outage: Outage | None) -> float:
+        """Return how long the next try takes if it ends as the last one: 0 but for a time-out."""
+        return self._fetch_timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
+
+    # A crawl that has only deferred requests left.
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return what ``Queue.count_deferred`` does, for all queues together."""
@@ -108,74 +126,51 @@ class Idle:
 
     def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
         number, only = deferred
-        return number > 0 and only and self._monotonic() >= self._since
-
-    def is_overdue(self, since: float, hold: Hold, outage: Outage | None) -> bool:
-        """Return whether a request is dropped that is deferred since ``since``, not held again.
-
-        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT, or ends after the
-        crawl if nothing else is left to do: ``outage`` tells if it takes long.
-        """
-        took = _seconds_of_try(outage, self._fetch_timeout)
-        return hold.until > since + self._defer_timeout or hold.until + took > self._ends
-
-    @property
-    def seconds_left(self) -> float:
-        """The seconds until a crawl ends that has only deferred requests left."""
-        return max(0.0, self._ends - self._monotonic())
+        return number > 0 and only and self._clock.monotonic() >= self._empty_from
 
     def request_pushed(self) -> None:
         if self._was_idle:
-            self._since = self._monotonic() + _PATIENCE
+            self._empty_from = self._clock.monotonic() + _PATIENCE
 
     def request_popped(self, source: Source) -> None:
-        self._since, self._was_idle = -math.inf, False
+        self._empty_from, self._was_idle = -math.inf, False
         if source is not Source.OVERDUE:
             self._ends = math.inf
 
     def _spider_idle(self) -> None:
-        """Raise DontCloseSpider if requests are deferred; log them the first time."""
+        """Raise DontCloseSpider if requests are deferred; log them the first time.
+
+        From the first time on the crawl ends in _LAST seconds: deferred requests whose next try is
+        later leave.
+        """
         if not self.count_deferred()[0]:
             return
         self._was_idle = True
-        self._limit_wait()
+        if self._ends == math.inf:
+            self._ends = self._clock.monotonic() + _LAST
+            for queue in self._queues:
+                for origin in {origin for origin, hold, _ in queue.holds() if hold.reason.defers}:
+                    queue.hold_changed(origin)
         if not self._has_logged:
             self._has_logged = True
             lines = filter(None, (queue.idle_line() for queue in self._queues))
             self._logger.info("%s", "; ".join(lines))
         raise DontCloseSpider
 
-    def _limit_wait(self) -> None:
-        """Let the crawl end in _LAST seconds: deferred requests whose next try is later leave."""
-        if self._ends < math.inf:
-            return
-        self._ends = self._monotonic() + _LAST
-        for queue in self._queues:
-            for origin in {origin for origin, hold, _ in queue.holds() if hold.reason.defers}:
-                queue.hold_changed(origin)
-
-
-def _seconds_of_try(outage: Outage | None, timeout: float) -> float:
-    """Return how long the next try takes if it ends as the last one: 0 but for a time-out."""
-    return timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
-
-
-def describe_outages(
-    outages: Sequence[tuple[Origin, Outage | None]], now: float, left: float
-) -> str:
-    """Return a log line about the unreachable origins that are left, with those tried next.
-
-    ``now`` is in seconds since the epoch. The crawl ends in ``left`` seconds at most.
-    """
-    soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
-    named = [_origin_text(*each, now) for each in soonest[:_MAX_NAMED]]
-    if len(outages) > _MAX_NAMED:
-        named.append(f"and {len(outages) - _MAX_NAMED} more")
-    origins = counted(len(outages), "unreachable origin")
-    return (
-        f"Waiting for {origins}: {', '.join(named)}. Nothing else is left to do, so the crawl "
-        f"ends within {left:.0f} s: what can't be tried again until then is dropped"
-    )
+    def describe(self, origins: Iterable[Origin]) -> str:
+        """Return a log line about the unreachable origins that are left, with those tried next."""
+        now = self._clock.time()
+        outages = [(origin, self._outage(origin)) for origin in origins]
+        outages.sort(key=lambda each: each[1].next_try if each[1] else now)
+        named = [_origin_text(*each, now) for each in outages[:_MAX_NAMED]]
+        if len(outages) > _MAX_NAMED:
+            named.append(f"and {len(outages) - _MAX_NAMED} more")
+        what = counted(len(outages), "unreachable origin")
+        left = max(0.0, self._ends - self._clock.monotonic())
+        return (
+            f"Waiting for {what}: {', '.join(named)}. Nothing else is left to do, so the crawl "
+            f"ends within {left:.0f} s: what can't be tried again until then is dropped"
+        )
 
 
 def _origin_text(origin: Origin, outage: Outage | None, now: float) -> str:

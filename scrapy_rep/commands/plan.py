@@ -24,7 +24,7 @@ from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
-from scrapy_rep.utils.download_slots import configured_delay, slot_name
+from scrapy_rep.utils.download_slots import slot_name
 from scrapy_rep.utils.text import counted, describe_duration, printable
 
 _AT_A_TIME: Final = 500  # known URLs that are counted before the event loop goes on
@@ -119,7 +119,9 @@ class _Plan:
         self._progress.update(self.decided + self._counts["invalid"])
 
     def _add_to_slot(self, name: str, decision: Decision) -> None:
-        delay = configured_delay(self._crawler, name)
+        settings = self._crawler.settings
+        own = settings.getdict("DOWNLOAD_SLOTS").get(name, {})
+        delay = float(own.get("delay", settings.getfloat("DOWNLOAD_DELAY")))
         is_own = name in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if is_own else "DOWNLOAD_DELAY"
         seconds, asked = self._delays.before(decision)

@@ -27,6 +27,7 @@ from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops, DryRun
+from scrapy_rep.fetch.download_settings import concurrent_requests
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import Origin
@@ -38,7 +39,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, within
-from scrapy_rep.utils.download_settings import concurrent_requests
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, open_crawls
 from scrapy_rep.utils.scrapy_internals import is_closing, remove_connection_limits

@@ -19,6 +19,12 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.fetch.download_settings import (
+    MAX_TRANSFER,
+    can_be_stopped,
+    default_download_timeout,
+    retry_times,
+)
 from scrapy_rep.fetch.errors import (
     FetchError,
     InterferenceError,
@@ -50,12 +56,6 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.concurrency import sleep, within
-from scrapy_rep.utils.download_settings import (
-    MAX_TRANSFER,
-    can_be_stopped,
-    default_download_timeout,
-    retry_times,
-)
 from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import download_without_engine

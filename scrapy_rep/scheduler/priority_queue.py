@@ -26,7 +26,6 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Hold, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unknown_origins import UNKNOWN
-from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.jobdir_state import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
@@ -122,7 +121,6 @@ class RobotsAwarePriorityQueue(Queue):
         """Why lanes wait that don't wait for a lookup."""
         self._since: dict[Lane, float] = {}
         """Since when lanes are deferred, also those that are overdue."""
-        self._deferred: set[Lane] = set()
         self._timer: Timer | None = None
         self._due = math.inf
         """When the timer wakes the next lanes."""
@@ -132,7 +130,7 @@ class RobotsAwarePriorityQueue(Queue):
 
     def __len__(self) -> int:
         """Return the number of requests; 0 if all are deferred, so that ``spider_idle`` is sent."""
-        if self._admission and self._admission.idle.counts_as_empty(self.count_deferred()):
+        if self._admission and self._admission.deferral.counts_as_empty(self.count_deferred()):
             return 0
         return max(0, self._requests.size)
 
@@ -152,12 +150,12 @@ class RobotsAwarePriorityQueue(Queue):
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         rank = -request.priority, start, self._start_order if start else self._order
         self._requests.push(slot, origin, rank, request)
-        if self._deferred and origin is not None:
+        if self._since and origin is not None:
             lanes = self._requests.lanes_of(origin)
-            if any(lane.slot == slot and lane in self._deferred for lane in lanes):
+            if any(lane.slot == slot and lane in self._since for lane in lanes):
                 stats.count(self._crawler, stats.DEFERRED)
         if self._admission is not None:
-            self._admission.idle.request_pushed()
+            self._admission.deferral.request_pushed()
 
     def pop(self) -> Request | None:
         """Remove the next request that may leave, and return it; None if no request may.
@@ -173,7 +171,7 @@ class RobotsAwarePriorityQueue(Queue):
                 source = self._source_if_free(lane)
                 if source is not None and (request := self._pop(lane)) is not None:
                     if self._admission is not None:
-                        self._admission.idle.request_popped(source)
+                        self._admission.deferral.request_popped(source)
                         store_source(request, source)
                     return request
             wake_engine(self._crawler)
@@ -233,23 +231,21 @@ class RobotsAwarePriorityQueue(Queue):
             log_queue_error(self._crawler, error, what, lane.origin)
             return Source.QUEUE
         if hold is None:
-            self._forget_deferral(lane)
+            self._since.pop(lane, None)
             return Source.QUEUE
         if hold.reason.defers:
             since = self._since.get(lane, self._clock.monotonic())
             if self._is_overdue(since, hold, lane.origin):
-                self._deferred.discard(lane)
                 return Source.OVERDUE
             if lane not in self._since:
                 self._since[lane] = since
-                self._deferred.add(lane)
                 stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
         self._let_wait(lane, hold)
         return None
 
     def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:
         admission = self._admission
-        return admission is None or admission.idle.is_overdue(since, hold, admission.outage(origin))
+        return admission is None or admission.deferral.is_overdue(since, hold, origin)
 
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if not self._requests.size_of(lane):  # none of its requests could be read
@@ -259,20 +255,14 @@ class RobotsAwarePriorityQueue(Queue):
             self._requests.set_unknown(lane)
         else:
             if not hold.reason.defers:
-                self._forget_deferral(lane)
+                self._since.pop(lane, None)
             self._requests.set_waiting(lane, hold.until)
             self._holds[lane] = hold
             self._set_timer(hold.until)
 
     def _forget(self, lane: Lane) -> None:
         self._holds.pop(lane, None)
-        self._forget_deferral(lane)
-
-    def _forget_deferral(self, lane: Lane) -> None:
-        """Let the next request of ``lane`` that is deferred wait for all of REP_DEFER_TIMEOUT."""
-        if lane in self._since:
-            del self._since[lane]
-            self._deferred.discard(lane)
+        self._since.pop(lane, None)
 
     def _pop(self, lane: Lane) -> Request | None:
         """Pop the next request of ``lane``; None if it can't be read."""
@@ -329,14 +319,11 @@ class RobotsAwarePriorityQueue(Queue):
         return None
 
     def count_deferred(self) -> tuple[int, bool]:
-        return len(self._deferred), len(self._deferred) == self._requests.lanes
+        return len(self._since), len(self._since) == self._requests.lanes
 
     def idle_line(self) -> str:
-        if not self._deferred or self._admission is None:
-            return ""
-        origins = {lane.origin for lane in self._deferred if lane.origin is not None}
-        outages = [(origin, self._admission.outage(origin)) for origin in origins]
-        return describe_outages(outages, self._clock.time(), self._admission.idle.seconds_left)
+        origins = {lane.origin for lane in self._since if lane.origin is not None}
+        return self._admission.deferral.describe(origins) if self._admission and origins else ""
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         if self._admission is None:
@@ -351,10 +338,10 @@ class RobotsAwarePriorityQueue(Queue):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        requests = sum(self._requests.size_of(lane) for lane in self._deferred)
+        requests = sum(self._requests.size_of(lane) for lane in self._since)
         if requests:
             stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
-        self._deferred.clear()
+        self._since.clear()
         return requests
 
 

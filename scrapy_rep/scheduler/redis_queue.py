@@ -238,7 +238,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
         self._waiting = _Waiting(self._crawler, self)
         self._own = _OwnTable(self._crawler, self._waiting)
         admission = Admission.of(self._crawler)
-        self._idle = None if admission is None else admission.idle
+        self._deferral = None if admission is None else admission.deferral
         self._crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     def __len__(self) -> int:
@@ -249,7 +249,11 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
         """
         size = int(super().__len__()) + self._own.size
         origins = self._waiting.count()
-        if not size and self._idle and self._idle.counts_as_empty(self._own.count_deferred()):
+        if (
+            not size
+            and self._deferral
+            and self._deferral.counts_as_empty(self._own.count_deferred())
+        ):
             return 0
         return size + origins
 
@@ -260,8 +264,8 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
 
     def push(self, request: Request) -> None:
         super().push(request)
-        if self._idle is not None:
-            self._idle.request_pushed()
+        if self._deferral is not None:
+            self._deferral.request_pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Remove one request that may leave, and return it; None if there is none now."""

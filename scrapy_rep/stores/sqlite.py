@@ -29,10 +29,8 @@ from scrapy_rep.utils.sqlite import (
     DamagedFileError,
     FileError,
     FileFormat,
-    Identity,
     OtherFormatError,
     file_errors,
-    identity_of,
     open_file,
     transaction,
 )
@@ -115,17 +113,17 @@ class _Connection:
         self._path = path
         self._timeout = timeout
         self.opened: sqlite3.Connection | None = None
-        self._identity: Identity = None
+        self._identity: tuple[int, int] | None = None
 
     def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
         """Return the result of ``func``, called with the connection. Raises StoreError."""
         try:
             with file_errors():
-                if self.opened is not None and identity_of(self._path) != self._identity:
+                if self.opened is not None and _identity_of(self._path) != self._identity:
                     self.close()  # the file was removed, or replaced by another
                 if self.opened is None:
                     self.opened = self._open()
-                    self._identity = identity_of(self._path)
+                    self._identity = _identity_of(self._path)
                 return func(self.opened)
         except FileError as error:
             self.close()
@@ -254,3 +252,12 @@ class SQLiteStore:
                 values = {"most": _PRUNED, "bytes": used - self._max_bytes}
                 pruned += connection.execute(_DROP_OLDEST, values).rowcount
         self._prune_at = monotonic() + (0.0 if pruned >= _PRUNED else _PRUNE_EVERY)
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of the file; None if there is no file. Raises OSError."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino

@@ -79,9 +79,3 @@ def concurrency_of_slot(crawler: Crawler, name: str) -> float:
     """Return how many requests of the download slot may be sent at the same time."""
     slots = {} if describe_missing_attribute(crawler) else downloader_of(crawler).slots
     return getattr(slots.get(name), "concurrency", math.inf)
-
-
-def configured_delay(crawler: Crawler, name: str) -> float:
-    """Return the delay of a slot in seconds: that in DOWNLOAD_SLOTS, else DOWNLOAD_DELAY."""
-    own = crawler.settings.getdict("DOWNLOAD_SLOTS").get(name, {})
-    return float(own.get("delay", crawler.settings.getfloat("DOWNLOAD_DELAY")))

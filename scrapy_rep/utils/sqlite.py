@@ -7,8 +7,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, NamedTuple
 
-Identity = tuple[int, int] | None
-
 _WAL_BYTES: Final = 4 * 1024 * 1024
 """Size to which SQLite truncates the write-ahead log after its content was written to the file."""
 _LOCK_INTERVAL: Final = 0.02
@@ -111,15 +109,6 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def identity_of(path: Path) -> Identity:
-    """Return device and inode of the file; None if there is no file. Raises OSError."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _is_empty(connection: sqlite3.Connection, file_format: FileFormat) -> bool:

@@ -10,9 +10,8 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.admission.ticket import Source
-from scrapy_rep.admission.unreachable import describe_outages
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.verdict import Outage, Reason
+from scrapy_rep.protocol.verdict import Reason
 from tests.admission.scene import A, B, Scene
 
 pytestmark = pytest.mark.event_loop
@@ -114,16 +113,15 @@ def test_a_crawl_without_deferred_requests_is_closed():
 
 
 def test_the_line_names_three_origins_and_counts_the_others():
+    scene = IdleScene(a=9, b=9, c=9, d=9, e=9)
     origins = [origin_of(f"http://{name}.example") for name in "abcde"]
-    outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
-    line = describe_outages(outages, 1.0, 7.0)
+    line = scene.admission.deferral.describe(origins)
     named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
-    end = "Nothing else is left to do, so the crawl ends within 7 s: "
-    end += "what can't be tried again until then is dropped"
-    assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
+    assert line.startswith(f"Waiting for 5 unreachable origins: {named}, and 2 more. ")
     # One that the memory holds no more.
-    line = describe_outages([(origins[0], None)], 1.0, 7.0)
-    assert line == f"Waiting for 1 unreachable origin: {origins[0]}. {end}"
+    other = origin_of("http://other.example")
+    line = scene.admission.deferral.describe([other])
+    assert line.startswith(f"Waiting for 1 unreachable origin: {other}. ")
 
 
 def test_a_spider_that_adds_what_can_not_leave_is_not_called_without_end():

@@ -401,7 +401,7 @@ class Model:
     # What holds at any time.
 
     def all_are_counted(self):
-        if self.admission.idle.counts_as_empty(self.queue.count_deferred()):
+        if self.admission.deferral.counts_as_empty(self.queue.count_deferred()):
             assert self.waiting or self.spoilt
             assert len(self.queue) == 0
             return
@@ -481,7 +481,7 @@ class Model:
                         self.end(request)
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
-        assert not self.queue._deferred
+        assert not self.queue._since
         assert not self.queue._since
         assert not self.queue._holds
         self.close()
