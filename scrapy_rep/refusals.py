@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -16,7 +16,7 @@ from scrapy_rep.signals import META_KEY, Announcer, robotstxt_refused
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, printable, printable_request, short
 
-_POSSIBLY_REFUSING: Final = frozenset({202, 402, 403, 405, 429, 503})
+POSSIBLE_REFUSALS: Final = frozenset({202, 402, 403, 405, 429, 503})
 """Statuses of responses that may refuse a request."""
 _REFUSING: Final = frozenset({402, 403, 429})
 """Statuses that refuse a request whatever the headers of the response are."""
@@ -35,21 +35,19 @@ class Refusals:
         self._decider = decider
         self._announcer = announcer
         self._sites = Tally()
-        crawler.signals.connect(self._response_downloaded, signals.response_downloaded)
 
-    def _response_downloaded(self, request: Request, response: Response) -> None:
-        """Count and announce ``response``, if it refuses ``request``.
+    def report(self, request: Request, response: Response) -> None:
+        """Count and announce ``response``, one of POSSIBLE_REFUSALS, if it refuses ``request``.
 
         It does if it has status 402, 403 or 429, or a header of a bot protection, ``request`` was
-        allowed, and no proxy has answered in place of the site. The first refusal of each site is
-        logged, with whether robots.txt allows the request. Requests for robots.txt have no verdict.
+        allowed, and neither a cache nor a proxy has answered in place of the site. The first
+        refusal of each site is logged, with whether robots.txt allows the request.
         """
-        if response.status not in _POSSIBLY_REFUSING:
-            return
         verdict, cause = request.meta.get(META_KEY) or {}, _cause_of(response)
         is_proxied = bool(request.meta.get("proxy"))
         if (
             cause is None
+            or "cached" in response.flags
             or not verdict.get("allowed")
             or intermediary_error(response, proxied=is_proxied)
         ):

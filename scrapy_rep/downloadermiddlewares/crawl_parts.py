@@ -113,7 +113,7 @@ class CrawlParts:
         self._refusals = Refusals(crawler, self.decider, announcer)
         robots = Robots(self.cache, self.decider, self.admission.holds, leases.pause_until)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
-        for part in (self, drops, self.admission, robots, self._wire):
+        for part in (self, drops, self.admission, robots, self._wire, self._refusals):
             add_part(crawler, part)
         self._loop = create_looping_call(self._check_closing_and_read)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)

@@ -26,6 +26,7 @@ from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.errors import InterferenceError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, Received, Transfer, answer_of
+from scrapy_rep.refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.utils.download_slots import SLOT_KEY
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
@@ -113,7 +114,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         # RobotsTxtMiddleware was created before, as its order is lower; None if it is not in use.
-        self._wire = get_part(crawler, Wire)
+        self._wire, self._refusals = get_part(crawler, Wire), get_part(crawler, Refusals)
 
     def process_request(self, request: Request) -> None:
         """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
@@ -144,9 +145,11 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
         wire = self._wire
-        if wire is None:
+        if wire is None or self._refusals is None:
             return response
         wire.ended(request, unsent="cached" in response.flags)
+        if response.status in POSSIBLE_REFUSALS:
+            self._refusals.report(request, response)
         if response.url == request.url:
             return response
         return self._check_and_grant(wire.gate, request, response)
