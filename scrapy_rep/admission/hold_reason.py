@@ -47,10 +47,6 @@ class Ask:
     on_wire: bool = False
     """Whether the request is about to be sent, not to leave the scheduler."""
 
-    @property
-    def host(self) -> str:
-        return self.origin.host
-
     @cached_property
     def decision(self) -> Decision | None:
         """The decision on the request; None if it can't be read, or no robots.txt applies.

@@ -157,7 +157,7 @@ class Hosts:
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return the hold of a request whose turn has not come, unless it will be dropped."""
-        host, now = self._hosts.get(ask.host), self._clock.monotonic()
+        host, now = self._hosts.get(ask.origin.host), self._clock.monotonic()
         if host is None:
             return None
         until = host.next_turn(on_wire=ask.on_wire)
@@ -181,7 +181,7 @@ class Hosts:
             return
         if ask.delay:
             # What the download slot keeps back should wait in the scheduler, too.
-            seconds = max(host.delay, delay_of_slot(self._crawler, ask.host))
+            seconds = max(host.delay, delay_of_slot(self._crawler, ask.origin.host))
         if host.pause:
             seconds = max(seconds, _CHECK_INTERVAL)
         if seconds:
@@ -205,7 +205,7 @@ class Hosts:
         host.next_to_send = self._clock.monotonic() + seconds
         lease: Lease | None = _NOT_CLAIMED
         try:
-            lease = await self.leases.claim(ask.host, seconds)
+            lease = await self.leases.claim(ask.origin.host, seconds)
         finally:
             if lease is not None:
                 self._not_acquired(host, ask, lease)
@@ -259,9 +259,9 @@ class Hosts:
 
     def _host_of(self, ask: Ask) -> Host | None:
         """Return the host of ``ask`` with its delay; it is added if it has one."""
-        host, delay = self._hosts.get(ask.host), ask.delay
+        host, delay = self._hosts.get(ask.origin.host), ask.delay
         if delay:
-            host = self._record(ask.host)
+            host = self._record(ask.origin.host)
             host.delay = delay
         return host
 

@@ -33,7 +33,6 @@ from scrapy_rep.utils.text import printable_request
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
 _LOCAL_SCHEMES: Final = {"data", "file"}
 """Schemes of URLs without a site. Scrapy's built-in middleware doesn't check them either."""
 

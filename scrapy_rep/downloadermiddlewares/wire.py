@@ -27,6 +27,7 @@ from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.fetch.local_errors import download_with_files
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
@@ -50,6 +51,7 @@ class Wire:
     """Checks each request just before it is sent, and tells the admission how it ended."""
 
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
+        self._crawler = crawler
         self._admission = admission
         self._hosts = admission.hosts
         self._may_hold = admission.hosts.may_hold
@@ -73,7 +75,7 @@ class Wire:
     ) -> Response:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         if TRANSFER_KEY in request.meta:
-            return await download(request)
+            return await download_with_files(self._crawler, download, request)
         slot, sent_at = request.meta.get(SLOT_KEY, ""), math.inf
         response: Response | None = None
         try:
@@ -82,7 +84,7 @@ class Wire:
             request.meta.pop(TICKET_KEY, None)
             sent_at = self._monotonic()
             try:
-                response = await download(request)
+                response = await download_with_files(self._crawler, download, request)
                 return response
             finally:
                 self._places.leave(slot)

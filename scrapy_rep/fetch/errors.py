@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
+from scrapy_rep.fetch.local_errors import causes_of
 from scrapy_rep.protocol.outcome import DNS_ERROR
-from scrapy_rep.utils.local_errors import causes_of
 
 
 class FetchError(Exception):

@@ -19,11 +19,11 @@ from scrapy_rep.fetch.errors import (
     InterferenceError,
     is_network_error,
 )
+from scrapy_rep.fetch.local_errors import lacks_resources
 from scrapy_rep.fetch.transfer import SUCCESSFUL, Answer, Transfer
 from scrapy_rep.protocol.html_pages import unwrap
 from scrapy_rep.protocol.lexer import has_known_line, is_robotstxt
 from scrapy_rep.protocol.outcome import ABSENT
-from scrapy_rep.utils.local_errors import lacks_resources
 
 _SERVICE_ERRORS: Final = (
     *("Zyte-Error", "Zyte-Error-Type", "X-Crawlera-Error", "X-Error-Description"),

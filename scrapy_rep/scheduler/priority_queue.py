@@ -73,8 +73,7 @@ class RobotsAwarePriorityQueue(Queue):
         """Return the queue; if the crawl can't use it, Scrapy's DownloaderAwarePriorityQueue.
 
         If Scrapy's queue has begun the crawl in JOBDIR, it goes on with that queue. Raises
-        SettingsError if JOBDIR can't be used, and ValueError, as Scrapy's queue does, if
-        CONCURRENT_REQUESTS_PER_IP is set.
+        SettingsError if JOBDIR can't be used.
         """
         why = _describe_misfit(crawler)
         theirs = other_queue(crawler.settings)
@@ -352,9 +351,9 @@ def log_queue_error(crawler: Crawler, error: BaseException, message: str, subjec
 
 
 def _describe_misfit(crawler: Crawler) -> str | None:
-    """Return why the queue can't be used, or None; raise ValueError as ``from_crawler`` does."""
+    """Return why the queue can't be used, or None."""
     if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
-        raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
+        return "CONCURRENT_REQUESTS_PER_IP is set"  # with it Scrapy's queue raises ValueError
     for where in ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",):
         for name in (f"SCHEDULER_{where}_QUEUE", f"SCHEDULER_START_{where}_QUEUE"):
             value = crawler.settings.get(name)

@@ -16,7 +16,7 @@ from scrapy_rep import stats
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import quoted_url
+from scrapy_rep.utils.text import without_credentials
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()
@@ -77,3 +77,8 @@ def _names_and_contents(response: Response) -> Iterator[tuple[str, str]]:
         # Selectors are not used: they copy all attributes of an element for each attribute read.
         for element in response.selector.root.iter("meta"):
             yield element.get("name", ""), element.get("content", "")
+
+
+def quoted_url(response: Response | None) -> str:
+    """Return the URL of a page in quotes, without credentials, for a log line; else ``"None"``."""
+    return ascii(None if response is None else without_credentials(response.url))

@@ -19,9 +19,8 @@ from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.spidermiddlewares.base import PageMiddleware
+from scrapy_rep.spidermiddlewares.base import PageMiddleware, quoted_url
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import quoted_url
 
 TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""

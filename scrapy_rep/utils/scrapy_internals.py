@@ -18,11 +18,7 @@ from scrapy.utils.defer import deferred_from_coro, ensure_awaitable, maybe_defer
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_rep.utils.concurrency import Promise, sleep
-from scrapy_rep.utils.local_errors import lacks_files
-
-_PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between the calls of a download for which there is no file left."""
+from scrapy_rep.utils.concurrency import Promise
 
 
 def user_agents_of(request: Request) -> list[bytes] | None:
@@ -83,32 +79,30 @@ def wake_engine(crawler: Crawler) -> None:
 async def download_without_engine(crawler: Crawler, request: Request) -> None:
     """Let the downloader middlewares and the download handler process ``request``.
 
-    Of the response, or an error, only the middleware closest to the downloader is told, and raises
-    what comes of it. The engine would count ``request`` as one of the pages that are sent, and its
-    tasks, and calls of all the other middlewares, cost half of a fetch. It is used for what a
-    middleware sends in place of ``request``.
+    Of the response, or an error, only the middleware closest to the downloader is told. The engine
+    would count ``request`` as one of the pages that are sent, and its tasks and calls cost half of
+    a fetch. What a middleware sends in place of ``request`` goes through the engine.
     """
     engine: Any = crawler.engine
     chain = getattr(engine.downloader, "middleware", None)
-    with_spider = getattr(chain, "_mw_methods_requiring_spider", None)
+    methods = getattr(chain, "methods", None)
     replaced: Request | Response | None = None
-    if chain is None or with_spider is None:  # another downloader
+    if methods is None:  # another downloader
         replaced = request
     else:
+        with_spider = getattr(chain, "_mw_methods_requiring_spider", ())
         try:
-            for method in chain.methods["process_request"]:
+            for method in methods["process_request"]:
                 spider = {"spider": crawler.spider} if method in with_spider else {}
                 replaced = method(request=request, **spider)
-                if replaced is not None:
-                    replaced = await ensure_awaitable(replaced)
-                if replaced is not None:
+                if replaced is not None and (replaced := await ensure_awaitable(replaced)):
                     break
             else:
                 replaced = await _hand_over(crawler, request)
         except Exception as error:  # noqa: BLE001 - raised by the middleware
-            chain.methods["process_exception"][0](request=request, exception=error)
+            methods["process_exception"][0](request=request, exception=error)
         if isinstance(replaced, Response):
-            chain.methods["process_response"][0](request=request, response=replaced)
+            methods["process_response"][0](request=request, response=replaced)
     if isinstance(replaced, Request):
         with raised_concurrency(crawler):
             await engine.download_async(replaced)
@@ -177,34 +171,15 @@ def wrap_downloads(
     download = getattr(handlers, "download_request_async", None)
     if download is None:
         return False
-    download = partial(_download_with_files, crawler, download)
     with suppress(AttributeError):  # an object that takes no other attributes
         handlers.download_request_async = lambda request: wrapper(request, download)
         return True
     return False
 
 
-async def _download_with_files(
-    crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
-) -> Response:
-    """Return the response of ``download``, which is called again if there was no file left for it.
-
-    Scrapy keeps idle connections to each site for minutes. With many sites they use up the files
-    that the process may open. So they are closed before the next call, which comes at once.
-    """
-    for pause in _PAUSES:
-        try:
-            return await download(request)
-        except Exception as error:
-            if not lacks_files(error):
-                raise
-        await _close_idle_connections(crawler)
-        await sleep(pause)
-    return await download(request)
-
-
-async def _close_idle_connections(crawler: Crawler) -> None:
-    # Scrapy's handlers for httpx and HTTP/2 keep few: CONCURRENT_REQUESTS, or one for each site.
+async def close_idle_connections(crawler: Crawler) -> None:
+    """Close the connections that Scrapy's handlers keep: to each site, for minutes."""
+    # Those for httpx and HTTP/2 keep few: CONCURRENT_REQUESTS, or one for each site.
     engine: Any = crawler.engine
     handlers = getattr(engine.downloader.handlers, "_handlers", {})
     for handler in list(handlers.values()):

@@ -5,7 +5,6 @@ from datetime import datetime, timezone
 from typing import Final
 
 from scrapy import Request
-from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
 """Maximum number of characters of a rule or another text of a site, in log lines and reports."""
@@ -21,11 +20,6 @@ def without_credentials(url: str) -> str:
 def printable_request(request: Request) -> str:
     """Return the method and URL of a request for a log line, without credentials, in ASCII."""
     return f"<{request.method} {ascii(without_credentials(request.url))[1:-1]}>"
-
-
-def quoted_url(response: Response | None) -> str:
-    """Return the URL of a page in quotes, without credentials, for a log line; else ``"None"``."""
-    return ascii(None if response is None else without_credentials(response.url))
 
 
 def printable(text: str) -> str:

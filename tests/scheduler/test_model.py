@@ -65,8 +65,8 @@ async def nobody_is_the_probe(self, ask):
 
 
 def a_probe_is_forgotten(self, ask):
-    if ask.host in self.refused:
-        self.refused[ask.host].last = None
+    if ask.origin.host in self.refused:
+        self.refused[ask.origin.host].last = None
     return held(self, ask)
 
 

@@ -58,7 +58,7 @@ def what_begins_during_a_claim_is_not_seen(self, ask):
 
 
 async def each_is_a_probe(self, ask):
-    return hold(self, ask) if ask.host in self.refused else await acquire(self, ask)
+    return hold(self, ask) if ask.origin.host in self.refused else await acquire(self, ask)
 
 
 def who_is_refused_stays_the_probe(self, host, ask, lease):

@@ -1,13 +1,23 @@
-"""Determines whether an error is that this machine lacked files, memory or ports."""
+"""Errors that are none of the site: this machine lacked files, memory or ports."""
 
 import errno
 import socket
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.scrapy_internals import close_idle_connections
 
 _NO_FILE: Final = {errno.EMFILE, errno.ENFILE}
 _LACKS: Final = _NO_FILE | {errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _DNS_ERRORS: Final = {"CannotResolveHostError", "DNSLookupError", "UnknownHostError", "gaierror"}
 _MAX_DEPTH: Final = 10
+_PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between the calls of a download for which there is no file left."""
 
 
 def lacks_resources(error: BaseException) -> bool:
@@ -15,7 +25,7 @@ def lacks_resources(error: BaseException) -> bool:
     return bool(_numbers_in(error) & _LACKS)
 
 
-def lacks_files(error: BaseException) -> bool:
+def _lacks_files(error: BaseException) -> bool:
     """Return whether no file could be opened for a connection or DNS: nothing was sent."""
     if _numbers_in(error) & _NO_FILE:
         return True
@@ -27,6 +37,25 @@ def lacks_files(error: BaseException) -> bool:
     except OSError:
         return True
     return False
+
+
+async def download_with_files(
+    crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
+) -> Response:
+    """Return the response of ``download``, which is called again if there was no file left for it.
+
+    With many sites, idle connections use up the files that the process may open. So they are closed
+    before the next call, which comes at once.
+    """
+    for pause in _PAUSES:
+        try:
+            return await download(request)
+        except Exception as error:
+            if not _lacks_files(error):
+                raise
+        await close_idle_connections(crawler)
+        await sleep(pause)
+    return await download(request)
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
