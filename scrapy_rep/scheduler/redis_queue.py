@@ -247,13 +247,9 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
         An origin that waits in Redis counts as one request; as none if there are no others, so that
         ``spider_idle`` is sent.
         """
-        size = int(super().__len__()) + self._own.size
+        size, deferral = int(super().__len__()) + self._own.size, self._deferral
         origins = self._waiting.count()
-        if (
-            not size
-            and self._deferral
-            and self._deferral.counts_as_empty(self._own.count_deferred())
-        ):
+        if not size and deferral and deferral.counts_as_empty(self._own.count_deferred()):
             return 0
         return size + origins
 

@@ -84,25 +84,30 @@ async def download_without_engine(crawler: Crawler, request: Request) -> None:
     a fetch. What a middleware sends in place of ``request`` goes through the engine.
     """
     engine: Any = crawler.engine
-    chain = getattr(engine.downloader, "middleware", None)
-    methods = getattr(chain, "methods", None)
-    replaced: Request | Response | None = None
-    if methods is None:  # another downloader
-        replaced = request
-    else:
-        with_spider = getattr(chain, "_mw_methods_requiring_spider", ())
+    manager = getattr(engine.downloader, "middleware", None)
+    methods = getattr(manager, "methods", None)
+    with_spider = getattr(manager, "_mw_methods_requiring_spider", ())
+
+    def call(method: Callable[..., Any], **arguments: Any) -> Any:
+        spider = {"spider": crawler.spider} if method in with_spider else {}
+        return method(request=request, **arguments, **spider)
+
+    replaced: Any = request
+    if methods is not None:  # else it is another downloader
         try:
             for method in methods["process_request"]:
-                spider = {"spider": crawler.spider} if method in with_spider else {}
-                replaced = method(request=request, **spider)
+                replaced = call(method)
                 if replaced is not None and (replaced := await ensure_awaitable(replaced)):
                     break
             else:
                 replaced = await _hand_over(crawler, request)
-        except Exception as error:  # noqa: BLE001 - raised by the middleware
-            methods["process_exception"][0](request=request, exception=error)
+        except Exception as error:  # most often the middleware raises what is to be raised
+            result = call(methods["process_exception"][0], exception=error)
+            if (replaced := await ensure_awaitable(result)) is None:
+                raise
         if isinstance(replaced, Response):
-            methods["process_response"][0](request=request, response=replaced)
+            result = call(methods["process_response"][0], response=replaced)
+            replaced = await ensure_awaitable(result)
     if isinstance(replaced, Request):
         with raised_concurrency(crawler):
             await engine.download_async(replaced)
@@ -180,8 +185,7 @@ def wrap_downloads(
 async def close_idle_connections(crawler: Crawler) -> None:
     """Close the connections that Scrapy's handlers keep: to each site, for minutes."""
     # Those for httpx and HTTP/2 keep few: CONCURRENT_REQUESTS, or one for each site.
-    engine: Any = crawler.engine
-    handlers = getattr(engine.downloader.handlers, "_handlers", {})
+    handlers = getattr(downloader_of(crawler).handlers, "_handlers", {})
     for handler in list(handlers.values()):
         with suppress(AttributeError):  # not Scrapy's handler for HTTP/1.1
             await maybe_deferred_to_future(handler._pool.closeCachedConnections())
@@ -198,9 +202,8 @@ def remove_connection_limits(crawler: Crawler) -> None:
     Requests for robots.txt of sites that hang would use up all of the CONCURRENT_REQUESTS
     connections. The downloader still limits the number of pages.
     """
-    engine: Any = crawler.engine
     with suppress(AttributeError):  # another version of Scrapy, or another downloader
-        for handler in engine.downloader.handlers._handlers.values():
+        for handler in downloader_of(crawler).handlers._handlers.values():
             modules = {base.__module__ for base in type(handler).__mro__}
             if "scrapy.core.downloader.handlers._aiohttp" in modules:
                 connector = handler._session.connector

@@ -7,9 +7,10 @@ from scrapy import Request, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import HtmlResponse
+from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep import RobotsTxtDisallowed, SettingsError
+from scrapy_rep import RobotsTxtDisallowed, RobotsTxtFetchMiddleware, SettingsError
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
@@ -59,6 +60,22 @@ class MeantForPages:
             }
         )
         request.headers["Range"] = "bytes=0-10"
+
+
+class FetchAsync(RobotsTxtFetchMiddleware):
+    async def process_response(self, request, response):
+        return await ensure_awaitable(super().process_response(request, response))
+
+    async def process_exception(self, request, exception):
+        return super().process_exception(request, exception)
+
+
+class FetchWithSpider(RobotsTxtFetchMiddleware):
+    def process_response(self, request, response, spider):
+        return super().process_response(request, response)
+
+    def process_exception(self, request, exception, spider):
+        return super().process_exception(request, exception)
 
 
 def wrapped(text):
@@ -236,6 +253,17 @@ async def test_scrapys_stats_count_robotstxt_as_ever(web):
     assert result.stats["downloader/response_count"] == 2
     # The robots.txt that failed, and the page that was dropped for it.
     assert result.stats["downloader/exception_count"] == 2
+
+
+@pytest.mark.parametrize("subclass", [FetchAsync, FetchWithSpider])
+@pytest.mark.filterwarnings("ignore:.* requires a spider argument")
+async def test_the_last_middleware_may_be_a_subclass(web, subclass):
+    site, gone = web.site(robots(RULES)), web.site([["close"]])
+    settings = behind(subclass, order=1_000_000)
+    result = await crawl(site.url("/a"), site.url("/private"), gone.url("/a"), settings=settings)
+    assert site.targets == ["/a"]
+    assert result.dropped == {site.url("/private"): "rule", gone.url("/a"): "unreachable"}
+    assert result.stats["robotstxt/unreachable_count/connection closed"] == 1
 
 
 @pytest.mark.parametrize("order", [1_000_000, 1_000_001])
