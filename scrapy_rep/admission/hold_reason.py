@@ -20,8 +20,7 @@ class HoldReason:
 
     text: str
     defers: bool = False
-    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``. They
-    must be disallowed meanwhile: allowed requests aren't dropped after REP_DEFER_TIMEOUT."""
+    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``."""
 
 
 class Hold(NamedTuple):

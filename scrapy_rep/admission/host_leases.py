@@ -4,7 +4,8 @@ A worker that sends a request to a host with a delay has the lease of the host u
 over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE``. Each worker that
 has seen the pause sends a probe of its own after it, with the lease: one after the other.
 
-A crawl reads the pauses in the store before it sends anything, and then twice a second.
+A crawl reads the pauses in the store before it sends anything, unless that takes longer than a
+second, and then twice a second.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ class Hosts:
     ) -> float:
         """Begin, extend or end a pause; return its seconds if it begins or is longer, else 0."""
         if response is None or not _is_of_site(response, request):
-            if not is_probe:
+            if not is_probe or sent_at == math.inf:  # the next request is the probe
                 return 0.0
             # A host must not let one request after the other run into a timeout.
             least = min(_UNANSWERED * (self._clock.monotonic() - sent_at), self._max)

@@ -72,7 +72,7 @@ def ticket_of(request: Request) -> Ticket | None:
 def take_ticket(request: Request) -> Ticket:
     """Remove the ticket of a request that comes to the gate, and return it.
 
-    One with a URL is of another request, whose meta a callback has copied.
+    One with a URL is of another request, whose meta was copied, as for a retry.
     """
     found = request.meta.pop(TICKET_KEY, None)
     if not found or found[0] is not None:
@@ -80,8 +80,8 @@ def take_ticket(request: Request) -> Ticket:
     if found[5] is None:
         return _UNDECIDED[found[4]]
     ticket = Ticket(*found)
-    if ticket.own_dont_filter is not None and ticket.source != Source.WIRE:
-        request.dont_filter = ticket.own_dont_filter
+    if ticket.source != Source.WIRE:
+        request.dont_filter = found[5]
     return ticket
 
 

@@ -119,10 +119,9 @@ class Deferral:
 
     # A crawl that has only deferred requests left.
 
-    def count_deferred(self) -> tuple[int, bool]:
-        """Return what ``Queue.count_deferred`` does, for all queues together."""
-        counts = [queue.count_deferred() for queue in self._queues]
-        return sum(number for number, _ in counts), all(only for _, only in counts)
+    def count_deferred(self) -> int:
+        """Return how many origins have deferred requests, as ``Queue.count_deferred`` counts."""
+        return sum(queue.count_deferred()[0] for queue in self._queues)
 
     def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
         number, only = deferred
@@ -143,7 +142,7 @@ class Deferral:
         From the first time on the crawl ends in _LAST seconds: deferred requests whose next try is
         later leave.
         """
-        if not self.count_deferred()[0]:
+        if not self.count_deferred():
             return
         self._was_idle = True
         if self._ends == math.inf:

@@ -6,7 +6,7 @@ Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a s
 would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue:
 for a delay once, as a middleware may take the turn of its host again each time.
 
-Scrapy has no public hook here. If a downloader has no place for it, no request is sent.
+Scrapy has no public hook here. If a downloader has no place for it, no page is fetched.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Requests are sorted into lanes, one for each origin in each download slot, so th
 requests must wait doesn't block the other origins of its slot. To pop a request, the queue takes
 the next lane that is ready, and asks the admission whether its next request may leave. If not, the
 lane waits until a time, or until the admission calls ``hold_changed``; and the queue asks about the
-next lane. Lanes of unknown origins wait until the admission asks for the next unknown origin.
+next lane. When there is room for a lookup, the admission asks for the next unknown origin.
 """
 
 from __future__ import annotations

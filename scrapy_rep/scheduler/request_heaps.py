@@ -52,7 +52,7 @@ class RequestHeaps:
     """The requests of a queue, by lanes. A lane is ready until it is set waiting, or unknown.
 
     Of the ready lanes of a slot, that with the least rank is next; of several, the one whose last
-    request was popped longer ago. ``RequestTable`` has the same methods.
+    request was popped longer ago. ``RequestTable`` has all methods that a priority queue calls.
     """
 
     def __init__(self) -> None:

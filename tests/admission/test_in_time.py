@@ -238,6 +238,19 @@ def test_a_worker_without_back_off_waits_for_the_lease_and_sends_no_probe(worker
         worker.time.advance(DELAY + 0.1)
 
 
+def test_a_probe_that_is_not_sent_begins_no_pause():
+    worker = Worker()
+    worker.knows_no_rules()
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 2)
+    worker.time.advance(2.1)
+    probe = page(2)
+    assert worker.sends(probe) is None
+    worker.sent_at[probe] = math.inf
+    worker.ends(probe)
+    assert worker.sends(page(3)) is None
+
+
 def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
     worker, other = pair(REP_DEFER_TIMEOUT=5)
     for number in (1, 2):

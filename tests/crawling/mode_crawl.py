@@ -101,7 +101,7 @@ class Player:
 
     async def deferred(self, lanes):
         admission = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).admission
-        await self.until(lambda: admission.deferral.count_deferred()[0] >= lanes)
+        await self.until(lambda: admission.deferral.count_deferred() >= lanes)
 
     async def advance(self, seconds):
         self.clock.advance(seconds)

@@ -79,7 +79,7 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     busy = web.site(robots(""), paths={"/": [held(answer())]})
 
     async def meanwhile(crawler):
-        await until(lambda: Admission.of(crawler).deferral.count_deferred()[0])
+        await until(Admission.of(crawler).deferral.count_deferred)
         await until(lambda: stat(crawler, "scheduler/enqueued") == 21)
         for more in (0, 3):
             for number in range(more):
@@ -104,7 +104,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     settings = {**DEFER_LONG, "JOBDIR": str(tmp_path)}
 
     def both_wait(crawler):
-        return Admission.of(crawler).deferral.count_deferred()[0] and hanging.robots_requests
+        return Admission.of(crawler).deferral.count_deferred() and hanging.robots_requests
 
     paths = ("/1", "/private", "/3")
     first = await crawl(
