@@ -40,7 +40,6 @@ _MAY_CHANGE: Final = re.compile(r"%(?:2[146789ABCF]|3[ABDF]|40|5[BCD])|/\.|//|;|
 _SLASHES: Final = re.compile("//+").sub
 _PARAMS: Final = re.compile(";[^/]*").sub
 _LAST_PARAMS: Final = re.compile(r";[^/]*\Z").sub
-_EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def without_dot_segments(path: str) -> str:
@@ -77,8 +76,8 @@ def other_spellings(url: str, target: str) -> set[str]:
         targets |= set(map(_as_in_ftp, targets))
     if not any(map(_MAY_CHANGE, targets)):
         return targets - {target}
-    for change in _CHANGES:
-        targets |= set(map(change, targets))
+    for text, change in _CHANGES:
+        targets |= {change(each) for each in targets if text in each}
         if len(targets) > _MAX_SPELLINGS + 1:
             break
     return targets - {target}
@@ -150,17 +149,18 @@ def _with_some_escapes_undone(target: str) -> str:
     return canonical_target(path + question + query)
 
 
-_CHANGES: Final[tuple[_Change, ...]] = (
-    lambda target: target.removesuffix("?"),
-    _in_path(lambda path: _LAST_PARAMS("", path)),
-    _in_path(without_dot_segments),
-    _in_path(_without_dot_segments_and_slash),
-    _with_some_escapes_undone,
-    _with_escapes_undone,
-    lambda target: target.replace("%5C", "/"),  # a backslash
-    _in_path(lambda path: _PARAMS("", path)),
-    _in_path(without_dot_segments),
-    _in_path(lambda path: _SLASHES("/", path)),
-    lambda target: _EMPTY("", target),
+_CHANGES: Final[tuple[tuple[str, _Change], ...]] = (
+    ("?", lambda target: target.removesuffix("?")),
+    (";", _in_path(lambda path: _LAST_PARAMS("", path))),
+    ("/.", _in_path(without_dot_segments)),
+    ("/.", _in_path(_without_dot_segments_and_slash)),
+    ("%", _with_some_escapes_undone),
+    ("%", _with_escapes_undone),
+    ("%5C", lambda target: target.replace("%5C", "/")),  # a backslash
+    (";", _in_path(lambda path: _PARAMS("", path))),
+    ("/.", _in_path(without_dot_segments)),
+    ("//", _in_path(lambda path: _SLASHES("/", path))),
+    ("", lambda target: target.removesuffix("?").removesuffix(";")),
 )
-"""Each is made in what those before it leave, so that all of them together are made, too."""
+"""Each is made in what those before it leave that has its text, so that all of them together are
+made, too."""
