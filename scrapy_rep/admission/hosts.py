@@ -151,9 +151,9 @@ class Hosts:
 
     # Whether a request may leave, and be sent.
 
-    def may_hold(self, delay: float) -> bool:
-        """Return whether ``hold`` need be asked about a request with this delay: about few."""
-        return bool((delay and self.keeps_delays) or self.refused)
+    def is_free(self, delay: float) -> bool:
+        """Return whether ``hold`` need not be asked about a request with this delay: most often."""
+        return not (self.refused or (delay and self.keeps_delays))
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return the hold of a request whose turn has not come, unless it will be dropped."""

@@ -58,7 +58,6 @@ class Decider:
         self._has_overrides = bool(overrides)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
         self.usage_judge: UsageJudge = UsageJudge.of(crawler)
-        self._judge = self.usage_judge.judge
 
     def known_decision(self, request: Request) -> Decision | None:
         """Return the decision on ``request``; None if no robots.txt can apply to its URL.
@@ -80,7 +79,7 @@ class Decider:
             except ValueError:
                 return Decision(None, "", (), NO_ORIGIN)
         tokens = self.tokens.of_request(request)
-        override = None
+        override = judgement = None
         if self._has_overrides and (override := self._overrides.of_host(origin.host)):
             tokens = override.tokens or tokens
             if not override.tokens:
@@ -93,7 +92,6 @@ class Decider:
             # SPEC S-9
             verdict = ALLOWED_ROBOTSTXT if target == ROBOTSTXT else None
             return Decision(origin, target, tokens, verdict, None, override)
-        verdict = entry.verdict(target, tokens)
         # A URL with none of these characters is sent in one spelling by all handlers.
         if (
             "%" in target
@@ -103,9 +101,12 @@ class Decider:
             or target[-1] == "?"
             or url[0] in "fF"  # ftp
             or not url.isascii()
-        ) and (verdict is not None and verdict.allowed):
+        ):
             target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
-        verdict, judgement = self._judge(request, entry, target, tokens, verdict)
+        else:
+            verdict = entry.verdict(target, tokens)
+        if self.usage_judge.purposes or PURPOSES_KEY in request.meta:
+            verdict, judgement = self.usage_judge.judge(request, entry, target, tokens, verdict)
         # The same as Decision(…), in half the time.
         return _new(Decision, (origin, target, tokens, verdict, entry, override, judgement))
 
@@ -122,7 +123,7 @@ class Decider:
         target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
-        verdict, judgement = self._judge(request, entry, target, tokens, verdict)
+        verdict, judgement = self.usage_judge.judge(request, entry, target, tokens, verdict)
         return Decision(origin, target, tokens, verdict, entry, override, judgement)
 
     async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:

@@ -34,7 +34,7 @@ class ProductTokens:
         if self._configured is not None:
             return self._configured
         if user_agents_of(request) is None:
-            return self.default()
+            return self._default or self.default()
         return self.of_sent_request(request)
 
     def of_sent_request(self, request: Request) -> tuple[str, ...]:

@@ -49,10 +49,9 @@ class Places(Generic[K]):
     def leave(self, key: K) -> None:
         """Free a place, or pass it on to the first in a line; the lines take turns."""
         self._all -= 1
-        self._taken[key] -= 1
-        if not self._taken[key]:
-            del self._taken[key]
-        for other in tuple(self._lines):
+        if taken := self._taken.pop(key) - 1:
+            self._taken[key] = taken
+        for other in [*self._lines]:
             line = self._lines.pop(other)
             while line and line[0].is_done:  # cancelled
                 line.popleft()

@@ -54,7 +54,7 @@ class RobotsTxtMiddleware:
         self._gate = parts.gate
         # Read for each request.
         self._asks_always = parts.asks_always
-        self._may_hold = parts.admission.hosts.may_hold
+        self._is_free = parts.admission.hosts.is_free
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -68,25 +68,26 @@ class RobotsTxtMiddleware:
         refused all requests for too long. A request waits here only if its robots.txt is not known,
         or if no queue of scrapy-rep could hold it.
         """
+        meta = request.meta
         try:
-            ticket = take_ticket(request) if TICKET_KEY in request.meta else DIRECT
-            if request.meta.get("dont_obey_robotstxt"):
-                if TRANSFER_KEY not in request.meta:
+            ticket = take_ticket(request) if TICKET_KEY in meta else DIRECT
+            if meta.get("dont_obey_robotstxt"):
+                if TRANSFER_KEY not in meta:
                     stats.count(self._crawler, stats.EXEMPT)
                     store_grant(request, request.url, None)
-                    request.meta[META_KEY] = {"exempt": True}
+                    meta[META_KEY] = {"exempt": True}
                 return _PASSED
             decision = self.decider.known_decision(request)
             if decision is None:
                 self._warn_of_scheme(request)
-                request.meta.pop(META_KEY, None)  # a callback may have copied it
+                meta.pop(META_KEY, None)  # a callback may have copied it
                 return _PASSED
             verdict, entry = decision.verdict, decision.entry
             if (
                 verdict is None
                 or not verdict.allowed
                 or self._asks_always
-                or self._may_hold(entry is not None and entry.has_delay)
+                or not self._is_free(entry is not None and entry.has_delay)
             ):
                 is_again = ticket.was_given_back or ticket.source in AGAIN
                 self._parts.override_log.report(decision.override, returned=is_again)

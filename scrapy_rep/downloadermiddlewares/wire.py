@@ -54,7 +54,7 @@ class Wire:
         self._crawler = crawler
         self._admission = admission
         self._hosts = admission.hosts
-        self._may_hold = admission.hosts.may_hold
+        self._is_free = admission.hosts.is_free
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
@@ -74,14 +74,17 @@ class Wire:
         self, request: Request, download: Callable[[Request], Awaitable[Response]]
     ) -> Response:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
-        if TRANSFER_KEY in request.meta:
+        meta = request.meta
+        if TRANSFER_KEY in meta:
             return await download_with_files(self._crawler, download, request)
-        slot, sent_at = request.meta.get(SLOT_KEY, ""), math.inf
+        slot, sent_at = meta.get(SLOT_KEY, ""), math.inf
         response: Response | None = None
         try:
-            if not self._fits(request) or not self._places.take(slot):
+            ticket: Any = meta.get(TICKET_KEY)
+            fits = self._is_valid(request, ticket) and self._is_free(ticket[3])  # the delay
+            if not fits or not self._places.take(slot):
                 await self._admit(request, slot)
-            request.meta.pop(TICKET_KEY, None)
+            meta.pop(TICKET_KEY, None)
             sent_at = self._monotonic()
             try:
                 response = await download_with_files(self._crawler, download, request)
@@ -99,18 +102,12 @@ class Wire:
         if request.meta.pop(TICKET_KEY, None) is not None and unsent:
             self._hosts.undo_reserve(host_of(request))
 
-    def _fits(self, request: Request) -> bool:
-        """Return whether the ticket of ``request`` is valid and nothing can hold it: most often."""
-        ticket: Any = request.meta.get(TICKET_KEY)
-        return self._is_valid(request, ticket) and not self._may_hold(ticket[3])  # the delay
-
     def _is_valid(self, request: Request, ticket: tuple[Any, ...] | None) -> bool:
         if ticket is None:
             return False
         url, tokens, end, _, _, _ = ticket
-        if url != request.url or end <= self._time():
-            return False
-        return tokens is None or tokens == self._tokens_of(request)
+        is_decided = url == request.url and self._time() < end
+        return is_decided and (tokens is None or tokens == self._tokens_of(request))
 
     async def _admit(self, request: Request, slot: str) -> None:
         """Return, with a place, when ``request`` may be sent; else raise.

@@ -24,9 +24,10 @@ from scrapy_rep.utils.concurrency import Promise
 def user_agents_of(request: Request) -> list[bytes] | None:
     """Return the values of the User-Agent header of a request; None if it has no such header."""
     # Called twice for each request: methods of the headers would take a fifth of its decision.
-    if getattr(request, "_headers", True) is None:
-        return None
-    return dict.get(request.headers, b"User-Agent")
+    headers: Any = getattr(request, "_headers", True)
+    if headers is True:
+        headers = request.headers
+    return None if headers is None else dict.get(headers, b"User-Agent")
 
 
 NEEDED: Final = {
