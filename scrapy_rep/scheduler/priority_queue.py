@@ -32,7 +32,7 @@ from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
 from scrapy_rep.scheduler.request_table import RequestTable
 from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.concurrency import Clock, Timer
-from scrapy_rep.utils.download_slots import downloads_of_slot, slot_name
+from scrapy_rep.utils.download_slots import busy_slots, slot_name
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
@@ -100,7 +100,6 @@ class RobotsAwarePriorityQueue(Queue):
         clock: Clock | None = None,
     ) -> None:
         self._crawler = crawler
-        self._downloads = partial(downloads_of_slot, crawler)
         self._clock = clock or Clock()
         self._logger = LimitedLogger(__name__, crawler)
         self._order = _QUEUE_CLASSES[downstream_queue_cls]
@@ -204,11 +203,11 @@ class RobotsAwarePriorityQueue(Queue):
     def _next_lane(self) -> Lane | None:
         # Of a million slots only those are counted that had downloads at the last pop, that was
         # popped from last, or that is next.
-        self._busy = {name: count for name in self._busy if (count := self._downloads(name))}
+        self._busy = busy_slots(self._crawler, self._busy)
         while (lane := self._requests.idle_lane(self._last, self._busy)) is not None:
-            if not (downloads := self._downloads(lane.slot)):
+            if not (busy := busy_slots(self._crawler, [lane.slot])):
                 return lane
-            self._busy[lane.slot] = downloads
+            self._busy.update(busy)
         return self._requests.busy_lane(sorted(self._busy, key=self._place_of_busy))
 
     def _place_of_busy(self, slot: str) -> tuple[int, bool, str]:

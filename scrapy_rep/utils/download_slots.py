@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from typing import Final
@@ -69,10 +70,10 @@ def delay_of_slot(crawler: Crawler, name: str) -> float:
     return float(getattr(downloader, "_delay", delay))
 
 
-def downloads_of_slot(crawler: Crawler, name: str) -> int:
-    """Return how many requests are in the download slot. No attribute may be missing."""
-    slot = downloader_of(crawler).slots.get(name)
-    return 0 if slot is None else len(slot.active)
+def busy_slots(crawler: Crawler, names: Iterable[str]) -> dict[str, int]:
+    """Return how many requests are in each slot that has some. No attribute may be missing."""
+    slots = downloader_of(crawler).slots
+    return {name: len(slot.active) for name in names if (slot := slots.get(name)) and slot.active}
 
 
 def concurrency_of_slot(crawler: Crawler, name: str) -> float:
