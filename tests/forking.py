@@ -5,6 +5,7 @@ started. Programs and options are given as to ``python`` and `subprocess`. What 
 `atexit` is not run where it was forked.
 """
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -130,3 +131,4 @@ def _become(arguments, streams, cwd, env):
         sys.argv = arguments
         sys.path.insert(0, str(Path(arguments[0]).parent))
         runpy.run_path(arguments[0], run_name="__main__")
+    gc.collect()  # Twisted logs an error that nobody has handled when it is freed

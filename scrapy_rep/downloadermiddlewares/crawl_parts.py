@@ -38,7 +38,7 @@ from scrapy_rep.robots import RobotParser, Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.bounded import BoundedCache
-from scrapy_rep.utils.concurrency import Background, Clock, within
+from scrapy_rep.utils.concurrency import Background, Clock, sleep, within
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, open_crawls
 from scrapy_rep.utils.scrapy_internals import is_closing, remove_connection_limits
@@ -172,6 +172,7 @@ class CrawlParts:
         if self._loop.running:
             self._loop.stop()
         self._close()
+        await sleep(0)  # Scrapy can't stop several crawls if one of them closes at once
         open_crawls.discard(self._crawler)
         self._drops.log_summary()
         if self._dry_run is not None:
