@@ -172,7 +172,6 @@ class CrawlParts:
         if self._loop.running:
             self._loop.stop()
         self._close()
-        await sleep(0)  # Scrapy can't stop several crawls if one of them closes at once
         open_crawls.discard(self._crawler)
         self._drops.log_summary()
         if self._dry_run is not None:
@@ -186,6 +185,7 @@ class CrawlParts:
             await self.cache.lookups.leave_store()
 
     async def _finish(self) -> None:
+        await sleep(0)  # Scrapy can't stop several crawls if one of them closes at once
         await self.cache.lookups.finish()
         await self._background.finish()
 
