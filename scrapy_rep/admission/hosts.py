@@ -152,7 +152,7 @@ class Hosts:
     # Whether a request may leave, and be sent.
 
     def is_free(self, delay: float) -> bool:
-        """Return whether ``hold`` need not be asked about a request with this delay: most often."""
+        """Return whether nothing can hold a request with this delay: ``hold`` need not be asked."""
         return not (self.refused or (delay and self.keeps_delays))
 
     def hold(self, ask: Ask) -> Hold | None:

@@ -64,7 +64,7 @@ class Deferral:
         self._defers = options.defer_timeout > 0 and not is_interactive
         self._dry_run = options.dry_run
         self._empty_from = -math.inf
-        """When deferred requests don't count as requests any more."""
+        """From when on deferred requests don't count as requests."""
         self._ends = math.inf
         """When the last deferred requests are dropped, as nothing else is left to do."""
         self._was_idle = False

@@ -162,5 +162,5 @@ _CHANGES: Final[tuple[tuple[str, _Change], ...]] = (
     ("//", _in_path(lambda path: _SLASHES("/", path))),
     ("", lambda target: target.removesuffix("?").removesuffix(";")),
 )
-"""Each is made in what those before it leave that has its text, so that all of them together are
-made, too."""
+"""The changes, each with a text without which it changes nothing. Each is made in what those before
+it leave, so that all of them together are made, too."""

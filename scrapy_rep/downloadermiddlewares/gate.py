@@ -7,7 +7,7 @@ answers:
 1. disallowed, or the host has refused all for too long: the request is dropped;
 2. not known: it waits for the lookup, and is asked about again;
 3. held, and no queue of ours could hold it: it waits here;
-4. robots.txt is unreachable and will be tried again, or the crawl closes: back to our queue;
+4. robots.txt is unreachable and a queue of ours can hold it, or the crawl closes: it goes back;
 5. else it gets a ticket. What a queue of ours, or the wire, holds is their affair.
 
 What waits here doesn't count for CONCURRENT_REQUESTS, up to a limit for other schedulers. The wire

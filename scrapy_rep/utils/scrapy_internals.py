@@ -93,25 +93,24 @@ async def download_without_engine(crawler: Crawler, request: Request) -> None:
         spider = {"spider": crawler.spider} if method in with_spider else {}
         return method(request=request, **arguments, **spider)
 
-    replaced: Any = request
+    result: Any = request
     if methods is not None:  # else it is another downloader
         try:
             for method in methods["process_request"]:
-                replaced = call(method)
-                if replaced is not None and (replaced := await ensure_awaitable(replaced)):
+                result = call(method)
+                if result is not None and (result := await ensure_awaitable(result)):
                     break
             else:
-                replaced = await _hand_over(crawler, request)
-        except Exception as error:  # most often the middleware raises what is to be raised
-            result = call(methods["process_exception"][0], exception=error)
-            if (replaced := await ensure_awaitable(result)) is None:
+                result = await _hand_over(crawler, request)
+        except Exception as error:  # that middleware raises it again, but a subclass may not
+            result = await ensure_awaitable(call(methods["process_exception"][0], exception=error))
+            if result is None:
                 raise
-        if isinstance(replaced, Response):
-            result = call(methods["process_response"][0], response=replaced)
-            replaced = await ensure_awaitable(result)
-    if isinstance(replaced, Request):
+        if isinstance(result, Response):
+            result = await ensure_awaitable(call(methods["process_response"][0], response=result))
+    if isinstance(result, Request):
         with raised_concurrency(crawler):
-            await engine.download_async(replaced)
+            await engine.download_async(result)
 
 
 async def _hand_over(crawler: Crawler, request: Request) -> Response:

@@ -115,13 +115,17 @@ def test_a_crawl_without_deferred_requests_is_closed():
 def test_the_line_names_three_origins_and_counts_the_others():
     scene = IdleScene(a=9, b=9, c=9, d=9, e=9)
     origins = [origin_of(f"http://{name}.example") for name in "abcde"]
+    scene.may_close()
+    scene.time.advance(2)
     line = scene.admission.deferral.describe(origins)
-    named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
-    assert line.startswith(f"Waiting for 5 unreachable origins: {named}, and 2 more. ")
+    named = ", ".join(f"{origin} (status 503, next try in 6 s)" for origin in origins[:3])
+    end = "Nothing else is left to do, so the crawl ends within 28 s: "
+    end += "what can't be tried again until then is dropped"
+    assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
     # One that the memory holds no more.
     other = origin_of("http://other.example")
     line = scene.admission.deferral.describe([other])
-    assert line.startswith(f"Waiting for 1 unreachable origin: {other}. ")
+    assert line == f"Waiting for 1 unreachable origin: {other}. {end}"
 
 
 def test_a_spider_that_adds_what_can_not_leave_is_not_called_without_end():

@@ -482,7 +482,6 @@ class Model:
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
         assert not self.queue._since
-        assert not self.queue._since
         assert not self.queue._holds
         self.close()
         assert self.parts.timers == []
