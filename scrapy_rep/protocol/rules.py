@@ -108,7 +108,16 @@ class _Index:
     one that isn't greater, and outer ones, with which their next one begins.
     """
 
-    __slots__ = ("_begins", "_needles", "_outermost", "_rules", "_sizes", "_sorted", "_words")
+    __slots__ = (
+        "_begins",
+        "_few",
+        "_needles",
+        "_outermost",
+        "_rules",
+        "_sizes",
+        "_sorted",
+        "_words",
+    )
 
     def __init__(self, lines: Sequence[str], words: Sequence[int]) -> None:
         word_of = dict(zip(lines, words, strict=False))
@@ -133,10 +142,11 @@ class _Index:
                 text = parts[-1][-_NEEDLE:] or "/"
                 needles.add(text)
             filed.setdefault(text, []).append(f"{pattern}\n{word}\n")
-        self._begins = tuple(map(str.encode, word_of))
+        self._begins = tuple(word_of)
+        self._few = self._begins if len(word_of) <= _FEW else ("",)
         self._words = array("I", word_of.values())
-        self._sorted: tuple[tuple[bytes, ...], ...] = ()
-        self._outermost: tuple[bytes, ...] = ()
+        self._sorted: tuple[tuple[str, ...], ...] = ()
+        self._outermost: tuple[str, ...] = ()
         self._rules = {text: "".join(rules) for text, rules in filed.items()}
         self._needles = tuple(needles)
         self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
@@ -146,15 +156,14 @@ class _Index:
         found: list[_Ranked] = []
         rules = ""
         # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
-        ended = f"{target}$".encode()
-        if len(self._begins) > _FEW or ended.startswith(self._begins):
-            for begin in self._beginnings_of(ended):
-                text = begin.decode()
-                if word := self._words[bisect_left(self._begins, begin)]:
+        ended = f"{target}$"
+        if ended.startswith(self._few):
+            for text in self._beginnings_of(ended):
+                if word := self._words[bisect_left(self._begins, text)]:
                     found.append(_ranked(text, word))
                 if text in self._rules:
                     rules += self._rules[text]
-        for needle in self._needles if len(self._needles) <= _FEW else self._needles_of(target):
+        for needle in self._needles_of(target) if self._sizes else self._needles:
             if needle in target:
                 rules += self._rules[needle]
         if rules:
@@ -164,7 +173,7 @@ class _Index:
                     found.append(_ranked(pattern, int(digits)))
         return found
 
-    def _beginnings_of(self, ended: bytes) -> list[bytes]:
+    def _beginnings_of(self, ended: str) -> list[str]:
         if not self._sorted:
             self._sort()
         near = [texts[bisect_right(texts, ended) - 1] for texts in self._sorted]
@@ -183,9 +192,9 @@ class _Index:
         self._outermost = _outer(outer)
 
 
-def _outer(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _outer(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of the sorted texts with which the next one begins."""
-    return tuple(compress(texts, map(bytes.startswith, texts[1:], texts))) if texts else ()
+    return tuple(compress(texts, map(str.startswith, texts[1:], texts))) if texts else ()
 
 
 class RuleSet:
