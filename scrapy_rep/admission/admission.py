@@ -85,10 +85,11 @@ class Admission:
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
         entry = entry or self._cache.known_entry(origin)
-        if (
-            entry
-            and self.hosts.is_free(entry.has_delay)
-            and not (entry.is_unreachable or origin in self.unknown.results)
+        if entry and not (
+            entry.has_delay
+            or entry.is_unreachable
+            or origin.host in self.hosts.refused
+            or origin in self.unknown.results
         ):
             return None
         entry = entry or self.unknown.result(origin, self._clock.time())
@@ -113,8 +114,6 @@ class Admission:
         It then has the lease of its host, if a reason needs that, and ``hosts.ended`` must be
         called when it has ended.
         """
-        if self.hosts.is_free(ticket.delay):
-            return None
         origin: Origin | None = None
         if ticket.delay:
             origin = origin_of_request(request)

@@ -61,7 +61,7 @@ class Cache:
         """
         now = self._time()
         entry = self._entry_of(origin)
-        return entry if entry is not None and entry.is_valid(now) else None
+        return entry if entry is not None and entry.start <= now < entry.valid_until else None
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Look up ``origin``, even if in memory; return its entry with the rules for ``tokens``.

@@ -56,17 +56,19 @@ class Entry:
         "fetched",
         "has_delay",
         "is_known",
+        "is_unused",
         "sha256",
         "start",
-        "unused",
+        "valid_until",
     )
 
     def __init__(self, access: Access) -> None:
         self.start: float = access.start
         self.end: float = access.end
         # If no page may be fetched, only another try can change that.
-        self.unused: bool = access.verdict is None or access.verdict.allowed
+        self.is_unused: bool = access.verdict is None or access.verdict.allowed
         """Whether no page that is about to be sent was decided by the entry yet."""
+        self.valid_until: float = max(self.end, self.start + _MAX_UNUSED * self.is_unused)
         self.is_known: bool = access.is_absent or (
             access.copy is not None and is_robotstxt(access.copy.body)
         )
@@ -85,8 +87,12 @@ class Entry:
 
     def is_valid(self, now: float) -> bool:
         """Return whether the entry is valid at ``now``, for any page or only for its first."""
-        end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
-        return self.start <= now < end
+        return self.start <= now < self.valid_until
+
+    def mark_used(self) -> None:
+        """Note that a page that is about to be sent was decided by the entry."""
+        self.is_unused = False
+        self.valid_until = self.end
 
     def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from an ``Access`` with the same hash."""

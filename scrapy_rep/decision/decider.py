@@ -45,7 +45,7 @@ class Decision(NamedTuple):
 
     def mark_entry_used(self) -> None:
         if self.entry is not None:
-            self.entry.unused = False
+            self.entry.mark_used()
 
 
 class Decider:

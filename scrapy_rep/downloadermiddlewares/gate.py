@@ -235,10 +235,10 @@ class Gate:
         end, source, own_dont_filter = math.inf, ticket.source, ticket.own_dont_filter
         if entry is not None:
             end = entry.end
-            if entry.unused or source == _WIRE:
+            if entry.is_unused or source == _WIRE:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
-                entry.unused = False
+                entry.mark_used()
         valid_for: Tokens | None = tokens
         if override is not None and override.policy != "file":
             valid_for = None

@@ -51,6 +51,8 @@ class Places(Generic[K]):
         self._all -= 1
         if taken := self._taken.pop(key) - 1:
             self._taken[key] = taken
+        if not self._lines:
+            return
         for other in [*self._lines]:
             line = self._lines.pop(other)
             while line and line[0].is_done:  # cancelled

@@ -54,7 +54,7 @@ class RobotsTxtMiddleware:
         self._gate = parts.gate
         # Read for each request.
         self._asks_always = parts.asks_always
-        self._is_free = parts.admission.hosts.is_free
+        self._refused = parts.admission.hosts.refused
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -82,12 +82,14 @@ class RobotsTxtMiddleware:
                 self._warn_of_scheme(request)
                 meta.pop(META_KEY, None)  # a callback may have copied it
                 return _PASSED
-            verdict, entry = decision.verdict, decision.entry
+            origin, _, _, verdict, entry, _, _ = decision
             if (
-                verdict is None
+                origin is None
+                or verdict is None
                 or not verdict.allowed
                 or self._asks_always
-                or not self._is_free(entry is not None and entry.has_delay)
+                or origin.host in self._refused
+                or (entry is not None and entry.has_delay)
             ):
                 is_again = ticket.was_given_back or ticket.source in AGAIN
                 self._parts.override_log.report(decision.override, returned=is_again)

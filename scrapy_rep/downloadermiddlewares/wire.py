@@ -27,7 +27,7 @@ from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.fetch.local_errors import download_with_files
+from scrapy_rep.fetch.local_errors import download_again, lacks_files
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
@@ -54,7 +54,7 @@ class Wire:
         self._crawler = crawler
         self._admission = admission
         self._hosts = admission.hosts
-        self._is_free = admission.hosts.is_free
+        self._refused = admission.hosts.refused
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
@@ -76,21 +76,34 @@ class Wire:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         meta = request.meta
         if TRANSFER_KEY in meta:
-            return await download_with_files(self._crawler, download, request)
+            try:
+                return await download(request)
+            except Exception as error:
+                if not lacks_files(error):
+                    raise
+            return await download_again(self._crawler, download, request)
         slot, sent_at = meta.get(SLOT_KEY, ""), math.inf
         response: Response | None = None
         try:
             ticket: Any = meta.get(TICKET_KEY)
-            fits = self._is_valid(request, ticket) and self._is_free(ticket[3])  # the delay
-            if not fits or not self._places.take(slot):
+            may_pass = (
+                self._is_valid(request, ticket)
+                and not ticket[3]  # the delay
+                and not (self._refused and host_of(request) in self._refused)
+            )
+            if not may_pass or not self._places.take(slot):
                 await self._admit(request, slot)
             meta.pop(TICKET_KEY, None)
             sent_at = self._monotonic()
             try:
-                response = await download_with_files(self._crawler, download, request)
-                return response
+                response = await download(request)
+            except Exception as error:
+                if not lacks_files(error):
+                    raise
+                response = await download_again(self._crawler, download, request)
             finally:
                 self._places.leave(slot)
+            return response
         finally:  # also if it is not sent: it may have the lease of its host
             self._hosts.ended(request, sent_at, response)
 
@@ -123,17 +136,17 @@ class Wire:
             began = self._monotonic()
             await self._places.wait(slot)
             latest += self._monotonic() - began
+            hold, keeps_place = None, False
             try:
-                hold = None
                 if ticket is not None:
                     hold = await self._admission.admit_to_wire(request, ticket)
-            except BaseException:
-                self._places.leave(slot)
-                raise
-            # The place, or the store, may have come late.
-            if hold is None and (decided_here or self._is_valid(request, ticket)):
+                # The place, or the store, may have come late.
+                keeps_place = hold is None and (decided_here or self._is_valid(request, ticket))
+            finally:
+                if not keeps_place:
+                    self._places.leave(slot)
+            if keeps_place:
                 return
-            self._places.leave(slot)
             if hold is not None:
                 if ticket is not None and ticket.was_given_back and hold.reason is IN_DELAY:
                     latest = math.inf  # a middleware may send a request to the host each time

@@ -184,7 +184,7 @@ class Counts:
                 "field": short(f"{delay.field.name}: {delay.field.value}"),
                 "line": delay.field.line,
             }
-        for origin, (times, seconds) in hosts.pauses.items():
+        for origin, (times, seconds) in hosts.pauses.reported.items():
             row = self.row(str(origin))
             row.back_offs, row.back_off_seconds = times, seconds
 

@@ -17,7 +17,7 @@ _LACKS: Final = _NO_FILE | {errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _DNS_ERRORS: Final = {"CannotResolveHostError", "DNSLookupError", "UnknownHostError", "gaierror"}
 _MAX_DEPTH: Final = 10
 _PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between the calls of a download for which there is no file left."""
+"""Seconds before the calls of a download for which there is no file left."""
 
 
 def lacks_resources(error: BaseException) -> bool:
@@ -25,7 +25,7 @@ def lacks_resources(error: BaseException) -> bool:
     return bool(_numbers_in(error) & _LACKS)
 
 
-def _lacks_files(error: BaseException) -> bool:
+def lacks_files(error: BaseException) -> bool:
     """Return whether no file could be opened for a connection or DNS: nothing was sent."""
     if _numbers_in(error) & _NO_FILE:
         return True
@@ -39,23 +39,24 @@ def _lacks_files(error: BaseException) -> bool:
     return False
 
 
-async def download_with_files(
+async def download_again(
     crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
 ) -> Response:
-    """Return the response of ``download``, which is called again if there was no file left for it.
+    """Return the response of ``download``, for whose last call there was no file left.
 
     With many sites, idle connections use up the files that the process may open. So they are closed
     before the next call, which comes at once.
     """
-    for pause in _PAUSES:
+    calls = 0
+    while True:
+        await close_idle_connections(crawler)
+        await sleep(_PAUSES[calls])
+        calls += 1
         try:
             return await download(request)
         except Exception as error:
-            if not _lacks_files(error):
+            if calls == len(_PAUSES) or not lacks_files(error):
                 raise
-        await close_idle_connections(crawler)
-        await sleep(pause)
-    return await download(request)
 
 
 def causes_of(error: BaseException) -> list[BaseException]:

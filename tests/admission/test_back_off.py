@@ -128,7 +128,7 @@ async def test_a_success_ends_the_doubling(web):
 
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     """Else the next one would leave only after this time."""
-    monkeypatch.setattr(hosts, "_CHECK_INTERVAL", 3600.0)
+    monkeypatch.setattr(hosts, "CHECK_INTERVAL", 3600.0)
     site = web.site(robots("User-agent: *\nDisallow: /no/"), paths={"/0": [refuses(), OK]})
 
     async def feed(crawler):

@@ -37,8 +37,8 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
 )
 def test_an_entry_that_no_page_has_used_is_valid_for_one(verdict, unused, end):
     entry = Entry(Access(verdict, None, 10.0, 20.0))
-    if unused is not None:
-        entry.unused = unused
+    if unused is False:
+        entry.mark_used()
     times = (9.9, 10.0, 19.9, end - 0.1, end)
     assert [entry.is_valid(now) for now in times] == [False, True, True, True, False]
     long = Entry(Access(verdict, None, 10.0, 1e6))

@@ -22,7 +22,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.admission import hosts
+from scrapy_rep.admission import pauses
 from scrapy_rep.admission.ticket import Source, Ticket, copy_for_scheduler, take_ticket
 from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.admission.unreachable import MARGIN
@@ -125,7 +125,7 @@ class Model:
         most = self.choose([1, 2, 200])
         self.resources.enter_context(patch.object(priority_queue, "_MOST_ASKED", most))
         # Its own jitter would make each run another one.
-        self.resources.enter_context(patch.object(hosts, "_JITTER", 0.0))
+        self.resources.enter_context(patch.object(pauses, "_JITTER", 0.0))
         self.folder = None
         if self.choose([False, True, True]):
             self.root = Path(tempfile.mkdtemp())

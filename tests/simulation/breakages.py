@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from unittest.mock import patch
 
 from scrapy_rep.admission.hosts import Hosts
+from scrapy_rep.admission.pauses import Pauses
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.stores.base import PAUSE, Claim
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.requests import host_of
 
 change = MemoryStore._change
-pause_after = Hosts._pause_after
+pause_after = Pauses.after
 acquire, ended = Hosts.acquire, Hosts.ended
 hold = Hosts.hold
 
@@ -71,8 +71,9 @@ def any_request_ends_the_lease(self, request, sent_at, response):
     self.leases.ended(host_of(request), 0.0, 0.0)
 
 
-def who_was_under_way_ends_the_pause(self, host, request, sent_at, response, *, is_probe):
-    return pause_after(self, host, request, math.inf, response, is_probe=is_probe)
+def who_was_under_way_ends_the_pause(self, before, request, sent_at, response, *, is_probe):
+    now = self._clock.monotonic()
+    return pause_after(self, before, request, now, response, is_probe=is_probe)
 
 
 async def pauses_are_not_read(self):
@@ -90,7 +91,7 @@ BREAKAGES = {
         (Hosts, "ended", the_delay_counts_from_the_send),
         (Hosts, "acquire", each_is_a_probe),
         (Hosts, "_not_acquired", who_is_refused_stays_the_probe),
-        (Hosts, "_pause_after", who_was_under_way_ends_the_pause),
+        (Pauses, "after", who_was_under_way_ends_the_pause),
         (Hosts, "read_pauses", pauses_are_not_read),
         (Hosts, "ended", any_request_ends_the_lease),
         (Hosts, "hold", what_begins_during_a_claim_is_not_seen),
