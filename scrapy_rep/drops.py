@@ -251,7 +251,7 @@ class DryRun:
         )
 
     def _count_delay(self, decision: Decision) -> None:
-        seconds = self._admission.delay(decision)
+        seconds = self._admission.hosts.delays.kept(decision)
         if seconds and decision.origin is not None:
             host = decision.origin.host
             requests, _ = self._slow_hosts.get(host, (0, 0.0))

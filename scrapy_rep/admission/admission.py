@@ -22,7 +22,7 @@ from scrapy_rep.admission.unknown_origins import UnknownOrigins
 from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.decision.decider import Decider, Decision
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import Clock
@@ -69,12 +69,6 @@ class Admission:
         """Return why the request of ``ask`` has to wait, or None."""
         return self.hosts.hold(ask) or self.unknown.hold(ask) or self.deferral.hold(ask)
 
-    def reserve(self, ask: Ask) -> None:
-        """Note that a request leaves its queue."""
-        self.unknown.results.pop(ask.origin, None)  # it is used once
-        if not self._dry_run:
-            self.hosts.reserve(ask)
-
     def admit(
         self, origin: Origin, head: Callable[[], Request | None], entry: Entry | None = None
     ) -> Hold | None:
@@ -93,18 +87,13 @@ class Admission:
         ):
             return None
         entry = entry or self.unknown.result(origin, self._clock.time())
-        ask = Ask(origin, head, entry, self.decider, self.delay)
+        ask = Ask(origin, head, entry, self.decider, self.hosts.delays)
         hold = self.hold(ask)
         if hold is None:
-            self.reserve(ask)
+            self.unknown.results.pop(origin, None)  # it is used once
+            if not self._dry_run:
+                self.hosts.reserve(ask)
         return hold
-
-    def delay(self, decision: Decision) -> float:
-        """Return the seconds of the delay that the request needs; a new one is reported."""
-        entry = decision.entry
-        if entry is None or not (entry.has_delay and self.hosts.keeps_delays):
-            return 0.0
-        return self.hosts.delays.kept(decision)
 
     # Whether a request may be sent.
 
@@ -123,7 +112,7 @@ class Admission:
         if origin is None:
             return None
         entry = self._cache.known_entry(origin)
-        ask = Ask(origin, lambda: request, entry, self.decider, self.delay, on_wire=True)
+        ask = Ask(origin, lambda: request, entry, self.decider, self.hosts.delays, on_wire=True)
         ask.delay = ticket.delay
         return await self.hosts.acquire(ask)
 
@@ -143,7 +132,8 @@ class Admission:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.hosts.refused:
             return None
-        return self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.delay))
+        ask = Ask(origin, lambda: request, None, self.decider, self.hosts.delays)
+        return self.hosts.hold(ask)
 
     # For users, and the end of the crawl.
 

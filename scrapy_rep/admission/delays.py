@@ -60,7 +60,7 @@ class Delays:
     def kept(self, decision: Decision) -> float:
         """Return the seconds of the delay before the request of ``decision``; report a new one."""
         seconds, asked = self.before(decision)
-        if asked is not None and decision.origin is not None:
+        if asked is not None and self.max and decision.origin is not None:
             known = self.reported.get(decision.origin)
             if known is None or known[0].seconds != asked.seconds:
                 self._report(decision.origin, asked, seconds)

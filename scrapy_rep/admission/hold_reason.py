@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from scrapy import Request
 
+from scrapy_rep.admission.delays import Delays
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
@@ -42,7 +43,7 @@ class Ask:
     entry: Entry | None
     """The entry of the origin; None if robots.txt is not known."""
     decider: Decider
-    delay_of: Callable[[Decision], float]
+    delays: Delays
     on_wire: bool = False
     """Whether the request is about to be sent, not to leave the scheduler."""
 
@@ -64,7 +65,7 @@ class Ask:
     @cached_property
     def delay(self) -> float:
         """The seconds of the delay of the request. On the wire, those on the ticket."""
-        return 0.0 if self.decision is None else self.delay_of(self.decision)
+        return 0.0 if self.decision is None else self.delays.kept(self.decision)
 
 
 class Queue(Protocol):

@@ -89,7 +89,6 @@ class Hosts:
         self._crawler = crawler
         self.delays: Delays = Delays(crawler, options)
         self.pauses: Pauses = Pauses(crawler, options, clock)
-        self.keeps_delays: bool = self.delays.max > 0
         self._clock = clock
         self._listener = listener
         self.leases: HostLeases = leases
@@ -227,8 +226,7 @@ class Hosts:
             self._is_reading = False
 
     def _adopt_pause(self, host: Host, left: float) -> None:
-        if self.pauses.are_made:
-            self._set_pause(host, self.pauses.of_other_worker(host.pause, host.name, left))
+        self._set_pause(host, self.pauses.of_other_worker(host.pause, host.name, left))
 
     def _set_pause(self, host: Host, pause: Pause | None) -> float:
         """Set a pause, without a probe, or None; return its seconds if it is new, else 0."""

@@ -98,10 +98,10 @@ class Pauses:
             return before if asked is None else self._extended(before, request, response, asked)
         return None if asked is None else self._after_refusal(before, request, response, asked)
 
-    def of_other_worker(self, before: Pause | None, host: str, left: float) -> Pause:
+    def of_other_worker(self, before: Pause | None, host: str, left: float) -> Pause | None:
         """Return a pause of ``host`` that ends in ``left`` seconds, unless ``before`` is later."""
         until = self._clock.monotonic() + left
-        if before is not None and until <= before.until + _CLOCK_SLACK:
+        if not self.are_made or (before and until <= before.until + _CLOCK_SLACK):
             return before
         return self._pause(before, host, left, 0.0 if before is None else before.doubled)
 

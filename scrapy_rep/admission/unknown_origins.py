@@ -82,8 +82,10 @@ class UnknownOrigins:
         self._is_beginning = True
         try:
             while self.has_room:
-                origin = next(filter(None, (each.next_unknown() for each in self._queues)), None)
-                if origin is None:
+                for queue in self._queues:
+                    if (origin := queue.next_unknown()) is not None:
+                        break
+                else:
                     return
                 if origin not in self._under_way:
                     self._look_up(origin)

@@ -9,14 +9,13 @@ Both decide on the URL of a response that is not that of its request.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
-from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep import signals, stats
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant, ticket_of
@@ -25,7 +24,7 @@ from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.errors import InterferenceError
-from scrapy_rep.fetch.transfer import TRANSFER_KEY, Received, Transfer, answer_of
+from scrapy_rep.fetch.transfer import TRANSFER_KEY, Received, answer_of
 from scrapy_rep.refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.utils.download_slots import SLOT_KEY
 from scrapy_rep.utils.log import LimitedLogger
@@ -34,19 +33,6 @@ from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-# RFC 9110 §13.1 and §14.2: the response to a request with one of these headers may have only a part
-# of the text, or nothing of it (SPEC S-8).
-_CONDITIONAL: Final = (
-    b"If-Match",
-    b"If-None-Match",
-    b"If-Modified-Since",
-    b"If-Unmodified-Since",
-    b"If-Range",
-    b"Range",
-)
-_ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
-"""Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 
 
 class ResponseCheckMiddleware:
@@ -129,7 +115,9 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
             return
         if transfer.is_other_page(request.url):
             raise InterferenceError("a request to another page has the meta of this request")
-        _remove_additions(request, transfer, self._credentials_domain())
+        # That of the credentials of HttpAuthMiddleware.
+        domain = getattr(self._crawler.spider, "http_auth_domain", None)
+        transfer.prepare(request, domain or self._crawler.settings.get("HTTPAUTH_DOMAIN"))
 
     def process_response(
         self, request: Request, response: Response
@@ -177,12 +165,6 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         # counts the end of each request for robots.txt, too.
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
-    def _credentials_domain(self) -> str | None:
-        """Return the domain for which HttpAuthMiddleware has credentials; None if it has none."""
-        named = getattr(self._crawler.spider, "http_auth_domain", None)
-        domain: str | None = named or self._crawler.settings.get("HTTPAUTH_DOMAIN")
-        return domain
-
     async def _check_and_grant(
         self, gate: Gate, request: Request, response: Response
     ) -> Request | Response:
@@ -215,29 +197,3 @@ class RobotsTxtResponseMiddleware(ResponseCheckMiddleware):
         if response.url == url or (wire := get_part(self._crawler, Wire)) is None:
             return response
         return self._check_url(wire.gate, request, response)
-
-
-def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
-    """Remove what must not be sent with a request for robots.txt; mark it as sent.
-
-    That is all meta of others but proxy and bind address, and of the headers those that ask for a
-    part, and cookies but those of the fetch. Authorization stays if the request goes to the origin
-    of the file, or to ``domain``, for which the crawl has credentials.
-    """
-    meta = request.meta
-    route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
-    meta.clear()
-    meta.update({**transfer.meta, **route, TRANSFER_KEY: transfer})
-    transfer.mark_as_sent(request)
-    for name in _CONDITIONAL:
-        request.headers.pop(name, None)
-    # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
-    request.headers[b"Accept-Encoding"] = b"gzip"
-    # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add Cookie and Authorization. Credentials follow
-    # a redirect to another origin only if it belongs to the domain that the user has named.
-    request.headers.pop(b"Cookie", None)
-    if transfer.cookie is not None:
-        request.headers[b"Cookie"] = transfer.cookie
-    if transfer.same_origin or (domain and url_is_from_any_domain(request.url, [domain])):
-        return
-    transfer.without_credentials = request.headers.pop(b"Authorization", None) is not None

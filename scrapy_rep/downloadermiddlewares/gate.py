@@ -103,7 +103,6 @@ class Gate:
         self._waiters: dict[Origin, dict[Promise[None], None]] = {}
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
-        self._closing = False
         self.waiting: int = 0
         """How many requests of another scheduler wait, and don't count for CONCURRENT_REQUESTS."""
         admission.listen_for_hold_change(self._hold_changed)
@@ -162,7 +161,9 @@ class Gate:
             with self._uncounted(source):
                 await self._turns.wait(origin)
         try:
-            if self._closing and not is_first:  # at the close, all in the line come here in turn
+            if (
+                self._admission.is_closing and not is_first
+            ):  # at the close, all in the line come here in turn
                 raise CrawlClosingError
             while True:
                 # In a wait, robots.txt may have expired.
@@ -206,7 +207,8 @@ class Gate:
         if origin is not None and self._admission.hosts.is_dropping(origin.host):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
-        self.let_pass(request, decision, ticket, self._admission.delay(decision))
+        delay = self._admission.hosts.delays.kept(decision)
+        self.let_pass(request, decision, ticket, delay)
         return None
 
     def _is_deferred(self, decision: Decision, source: Source) -> bool:
@@ -313,15 +315,16 @@ class Gate:
             with self._uncounted(source):
                 decision = await self.decider.decision(request, decision)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
-            is_new = is_again and entry is not None and now - entry.start < _LIFE
-            if verdict and verdict.allowed and entry and not is_new and not entry.is_valid(now):
+            was_just_fetched = is_again and entry is not None and now - entry.start < _LIFE
+            is_allowed = verdict is not None and verdict.allowed
+            if is_allowed and entry and not (was_just_fetched or entry.is_valid(now)):
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)
         return decision
 
     async def wait(self, origin: Origin, hold: Hold, source: Source) -> None:
         """Wait until ``hold`` may have changed. Raises CrawlClosingError if the crawl closes."""
-        if self._closing:
+        if self._admission.is_closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()
         waiters = self._waiters.setdefault(origin, {})
@@ -363,7 +366,7 @@ class Gate:
             self.waiting -= is_scheduled
 
     def close(self) -> None:
-        self._closing = True
+        """Raise CrawlClosingError in all that wait."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set_exception(CrawlClosingError())

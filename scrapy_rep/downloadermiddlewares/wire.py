@@ -27,7 +27,7 @@ from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.fetch.local_errors import download_again, lacks_files
+from scrapy_rep.fetch.local_errors import download_again, download_with_files, lacks_files
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
@@ -76,12 +76,7 @@ class Wire:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         meta = request.meta
         if TRANSFER_KEY in meta:
-            try:
-                return await download(request)
-            except Exception as error:
-                if not lacks_files(error):
-                    raise
-            return await download_again(self._crawler, download, request)
+            return await download_with_files(self._crawler, download, request)
         slot, sent_at = meta.get(SLOT_KEY, ""), math.inf
         response: Response | None = None
         try:
@@ -97,7 +92,7 @@ class Wire:
             sent_at = self._monotonic()
             try:
                 response = await download(request)
-            except Exception as error:
+            except Exception as error:  # as download_with_files does, in less time
                 if not lacks_files(error):
                     raise
                 response = await download_again(self._crawler, download, request)

@@ -39,6 +39,18 @@ def lacks_files(error: BaseException) -> bool:
     return False
 
 
+async def download_with_files(
+    crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
+) -> Response:
+    """Return the response of ``download``, which is called again if there was no file left."""
+    try:
+        return await download(request)
+    except Exception as error:
+        if not lacks_files(error):
+            raise
+    return await download_again(crawler, download, request)
+
+
 async def download_again(
     crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
 ) -> Response:

@@ -1,4 +1,4 @@
-"""The response to a request for robots.txt, on its way from the downloader to the fetcher."""
+"""A request for robots.txt, as it is sent, and its response, on its way to the fetcher."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep.fetch.decoding import decode
 from scrapy_rep.fetch.errors import DecodingError, DownloadStoppedError
@@ -16,6 +17,18 @@ from scrapy_rep.protocol.origin import split_url
 SUCCESSFUL: Final = range(200, 300)
 TRANSFER_KEY: Final = "_robotstxt_transfer"
 """Key of ``Request.meta`` with the ``Transfer`` of a request for robots.txt, which no other has."""
+# RFC 9110 §13.1 and §14.2: the response to a request with one of these headers may have only a part
+# of the text, or nothing of it (SPEC S-8).
+_CONDITIONAL: Final = (
+    b"If-Match",
+    b"If-None-Match",
+    b"If-Modified-Since",
+    b"If-Unmodified-Since",
+    b"If-Range",
+    b"Range",
+)
+_ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
+"""Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 _SLACK: Final = 4_096
 """Number of bytes by which a content coding may make a text longer that it can't compress."""
 
@@ -44,6 +57,32 @@ class Transfer:
     proxy: str | None = None
     rewritten: str | None = None
     """The URL that was requested if a middleware has changed it, for example to that of an API."""
+
+    def prepare(self, request: Request, domain: str | None) -> None:
+        """Remove what must not be sent with ``request``, which is about to be sent.
+
+        That is all meta of others but proxy and bind address, and of the headers those that ask for
+        a part, and cookies but those of the fetch. Authorization stays if the request goes to the
+        origin of the file, or to ``domain``, for which the crawl has credentials.
+        """
+        meta = request.meta
+        route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
+        meta.clear()
+        meta.update({**self.meta, **route, TRANSFER_KEY: self})
+        self.mark_as_sent(request)
+        for name in _CONDITIONAL:
+            request.headers.pop(name, None)
+        # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
+        request.headers[b"Accept-Encoding"] = b"gzip"
+        # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add Cookie and Authorization. Credentials
+        # follow a redirect to another origin only if it belongs to the domain that the user has
+        # named.
+        request.headers.pop(b"Cookie", None)
+        if self.cookie is not None:
+            request.headers[b"Cookie"] = self.cookie
+        if self.same_origin or (domain and url_is_from_any_domain(request.url, [domain])):
+            return
+        self.without_credentials = request.headers.pop(b"Authorization", None) is not None
 
     def mark_as_sent(self, request: Request) -> None:
         self.sent = True

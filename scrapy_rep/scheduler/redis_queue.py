@@ -182,8 +182,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
             self._move(lane, self._clock.monotonic() + _LATER, keep=size // 2)
 
     def take_all(self) -> list[Request]:
-        lanes = self._heaps.names()
-        requests = [request for lane in lanes for request in self._heaps.requests_of(lane)]
+        requests = self._heaps.all_requests()
         self._requests = self._heaps = RequestHeaps()
         return requests
 

@@ -104,6 +104,9 @@ class RequestHeaps:
         """Return, not remove, the requests of ``lane``, the next one first."""
         return [request for *_, request in sorted(self._heaps[lane].requests)]
 
+    def all_requests(self) -> list[Request]:
+        return [request for lane in self._heaps for request in self.requests_of(lane)]
+
     def _remove(self, heap: _Heap) -> None:
         lane = heap.lane
         self._set_unready(heap)
@@ -148,9 +151,6 @@ class RequestHeaps:
             if (lane := self._ready.first_from(slot)) is not None and lane.slot == slot:
                 return lane
         return None
-
-    def names(self) -> list[Lane]:
-        return list(self._heaps)
 
     def lanes_of(self, origin: Origin) -> Sequence[Lane]:
         return [heap.lane for heap in self._by_origin.get(origin, ())]

@@ -30,7 +30,7 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.scheduler.jobdir_state import STATE, folder_of, other_queue, read_state, write_state
 from scrapy_rep.scheduler.request_heaps import Lane, Rank
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.per_crawl import add_part, get_part, remove_part
+from scrapy_rep.utils.per_crawl import add_part, take_part
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     DamagedFileError,
@@ -124,9 +124,7 @@ class RequestTable:
     @classmethod
     def of(cls, crawler: Crawler, folder: str, state: Any) -> RequestTable:
         """Return the table that was opened early, or open it."""
-        table = get_part(crawler, cls) or cls(crawler, folder, state)
-        remove_part(crawler, cls)
-        return table
+        return take_part(crawler, cls) or cls(crawler, folder, state)
 
     def __init__(self, crawler: Crawler, folder: str, state: Any) -> None:
         """``state`` is what Scrapy's scheduler has read from ``folder``.

@@ -32,9 +32,9 @@ def get_or_add_part(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
     return cast("T", parts[cls])
 
 
-def remove_part(crawler: Crawler, cls: type) -> None:
-    """Remove the part of the class ``cls`` from a crawl, if there is one."""
-    _parts(crawler).pop(cls, None)
+def take_part(crawler: Crawler, cls: type[T]) -> T | None:
+    """Remove the part of the class ``cls`` from a crawl, and return it; None if it has none."""
+    return cast("T | None", _parts(crawler).pop(cls, None))
 
 
 def _parts(crawler: Crawler) -> dict[type, Any]:

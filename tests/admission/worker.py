@@ -51,7 +51,7 @@ class Worker(Parts):
         return asyncio.ensure_future(self.admission.admit_to_wire(request, ticket))
 
     def delay(self, request):
-        return self.admission.delay(self.decider.known_decision(request))
+        return self.admission.hosts.delays.kept(self.decider.known_decision(request))
 
     def sends(self, request):
         """Return why the wire does not send ``request`` now, or None."""

@@ -213,7 +213,7 @@ class Model:
             self.end(request)
             return
         decision.mark_entry_used()
-        request.meta["delay"] = self.admission.delay(decision)
+        request.meta["delay"] = self.admission.hosts.delays.kept(decision)
 
     def sends(self):
         if waiting := [request for request in self.active if request not in self.sent]:

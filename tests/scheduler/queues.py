@@ -103,7 +103,7 @@ class FakeCrawler:
             doors.crawler = self
             doors.admission = Parts(self, MadeUpTime()).admission
             doors.admission.hold = doors.hold
-            doors.admission.reserve = doors.reserve
+            doors.admission.hosts.reserve = doors.reserve
 
     def _wake(self):
         self.woken += 1

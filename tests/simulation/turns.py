@@ -220,7 +220,7 @@ class Worker:
 
     def decided(self, request):
         decision = self.decider.known_decision(Request(request.url))
-        return decision, self.admission.delay(decision)
+        return decision, self.admission.hosts.delays.kept(decision)
 
     async def send(self, origin):
         request = Request(f"{origin}/page")
