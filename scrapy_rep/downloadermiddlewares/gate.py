@@ -315,9 +315,8 @@ class Gate:
             with self._uncounted(source):
                 decision = await self.decider.decision(request, decision)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
-            was_just_fetched = is_again and entry is not None and now - entry.start < _LIFE
-            is_allowed = verdict is not None and verdict.allowed
-            if is_allowed and entry and not (was_just_fetched or entry.is_valid(now)):
+            is_new = is_again and entry is not None and now - entry.start < _LIFE
+            if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)
         return decision

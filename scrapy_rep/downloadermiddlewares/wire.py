@@ -81,12 +81,9 @@ class Wire:
         response: Response | None = None
         try:
             ticket: Any = meta.get(TICKET_KEY)
-            may_pass = (
-                self._is_valid(request, ticket)
-                and not ticket[3]  # the delay
-                and not (self._refused and host_of(request) in self._refused)
-            )
-            if not may_pass or not self._places.take(slot):
+            fits = self._is_valid(request, ticket) and not ticket[3]  # the delay
+            is_refused = self._refused and host_of(request) in self._refused
+            if not fits or is_refused or not self._places.take(slot):
                 await self._admit(request, slot)
             meta.pop(TICKET_KEY, None)
             sent_at = self._monotonic()
