@@ -109,12 +109,7 @@ class Admission:
         elif host_of(request) in self.hosts.refused:
             # Where no robots.txt decides, by an override or a meta key, no pause holds either.
             origin = self.decider.origin_governing(request)
-        if origin is None:
-            return None
-        entry = self._cache.known_entry(origin)
-        ask = Ask(origin, lambda: request, entry, self.decider, self.hosts.delays, on_wire=True)
-        ask.delay = ticket.delay
-        return await self.hosts.acquire(ask)
+        return origin and await self.hosts.acquire(origin, request, ticket.delay)
 
     # What the queues call.
 
@@ -159,7 +154,7 @@ class Admission:
 
     def _start_lookups(self) -> None:
         self.unknown.begin_lookups()
-        wake_engine(self._crawler)  # at the next pop, a queue on disk may load more lanes
+        wake_engine(self._crawler)  # a queue of scrapy-redis may take more
 
     def _notify(self, origin: Origin) -> None:
         for call in self._listeners:

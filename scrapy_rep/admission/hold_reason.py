@@ -1,4 +1,4 @@
-"""What a queue asks the admission, and what it answers."""
+"""What queues and the gate ask the admission, and what it answers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,6 @@ class Ask:
     """The entry of the origin; None if robots.txt is not known."""
     decider: Decider
     delays: Delays
-    on_wire: bool = False
-    """Whether the request is about to be sent, not to leave the scheduler."""
 
     @cached_property
     def decision(self) -> Decision | None:
@@ -64,7 +62,7 @@ class Ask:
 
     @cached_property
     def delay(self) -> float:
-        """The seconds of the delay of the request. On the wire, those on the ticket."""
+        """The seconds of the delay of the request."""
         return 0.0 if self.decision is None else self.delays.kept(self.decision)
 
 

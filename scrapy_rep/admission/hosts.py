@@ -35,8 +35,8 @@ from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.requests import host_of
 
 _LEASE: Final = 60.0
-"""Seconds after which the host of a request without a response is free, unless the delay is longer:
-for a host with a delay, and for other workers after a probe."""
+"""Seconds, at most DOWNLOAD_TIMEOUT, after which the host of a request without a response is free,
+unless the delay is longer: for a host with a delay, and for other workers after a probe."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those that nothing waits for are forgotten."""
 _NOT_CLAIMED: Final = Lease("", 0.0)
@@ -61,11 +61,11 @@ class Host:
     """The last pause; None if the host has answered a request since then."""
     waiting: dict[Origin, None] = field(default_factory=dict)
 
-    def next_turn(self, *, on_wire: bool) -> float:
-        """Return when the next request may be sent, or may leave."""
+    def hold_until(self, until: float, now: float) -> Hold | None:
+        """Return the hold of a request that may leave, or be sent, at ``until``; None if it may."""
         if self.last is not None and self.pause is not None:
-            return math.inf  # the probe tells
-        return self.next_to_send if on_wire else max(self.next_to_send, self.next_to_leave)
+            until = math.inf  # the probe tells
+        return Hold(IN_PAUSE if self.pause else IN_DELAY, until) if until > now else None
 
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host any more."""
@@ -104,32 +104,34 @@ class Hosts:
     # Whether a request may leave, and be sent.
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return the hold of a request whose turn has not come, unless it will be dropped."""
+        """Return why a request may not leave yet, unless it will be dropped."""
         host, now = self._hosts.get(ask.origin.host), self._clock.monotonic()
         if host is None:
             return None
-        until = host.next_turn(on_wire=ask.on_wire)
-        if until <= now or not self._concerns(host, ask):
+        hold = host.hold_until(max(host.next_to_send, host.next_to_leave), now)
+        if hold is None or (not host.pause and not ask.delay):
+            return None
+        if host.pause and (self.is_dropping(host.name) or ask.is_disallowed):
             return None
         host.waiting[ask.origin] = None
-        return Hold(IN_PAUSE if host.pause else IN_DELAY, until)
+        return hold
 
-    def _concerns(self, host: Host, ask: Ask) -> bool:
-        """Return whether the delay or the pause of ``host`` is one for the request of ``ask``."""
-        if ask.on_wire and host.last is ask.head():
-            return False  # it is its turn
-        if host.pause:
-            return ask.on_wire or not (self.is_dropping(host.name) or ask.is_disallowed)
-        return bool(ask.delay)
+    def _hold_on_wire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
+        host = self._hosts.get(origin.host)
+        if host is None or host.last is request or not (host.pause or delay):
+            return None
+        if hold := host.hold_until(host.next_to_send, self._clock.monotonic()):
+            host.waiting[origin] = None
+        return hold
 
     def reserve(self, ask: Ask) -> None:
         """Let the next request leave after the delay; in a pause, when this one is no probe."""
-        host, seconds = self._host_of(ask), 0.0
+        host, seconds = self._host_of(ask.origin.host, ask.delay), 0.0
         if host is None or (host.pause and ask.is_disallowed):
             return
         if ask.delay:
             # What the download slot keeps back should wait in the scheduler, too.
-            seconds = max(host.delay, delay_of_slot(self._crawler, ask.origin.host))
+            seconds = max(ask.delay, delay_of_slot(self._crawler, ask.origin.host))
         if host.pause:
             seconds = max(seconds, CHECK_INTERVAL)
         if seconds:
@@ -141,25 +143,25 @@ class Hosts:
             found.next_to_leave = -math.inf
             self._notify(found)
 
-    async def acquire(self, ask: Ask) -> Hold | None:
-        """Return why a request may not be sent now, or None: then it has the lease it needs."""
-        if (hold := self.hold(ask)) is not None:
+    async def acquire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
+        """Return why ``request`` may not be sent now, or None: then it has the lease it needs."""
+        if (hold := self._hold_on_wire(origin, request, delay)) is not None:
             return hold
-        host, request = self._host_of(ask), ask.head()
-        if request is None or host is None or not (host.pause or ask.delay):
+        host = self._host_of(origin.host, delay)
+        if host is None or not (host.pause or delay):
             return None
         host.last = request
-        seconds = max(ask.delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
+        seconds = max(delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
         host.next_to_send = self._clock.monotonic() + seconds
         try:
-            other = await self.leases.claim(ask.origin.host, seconds)
+            other = await self.leases.claim(host.name, seconds)
         except BaseException:  # cancelled
-            self._not_acquired(host, ask, _NOT_CLAIMED)
+            self._not_acquired(host, request, delay, _NOT_CLAIMED)
             raise
         if other is not None:
-            self._not_acquired(host, ask, other)
+            self._not_acquired(host, request, delay, other)
         # That may have taken long, and a pause may have begun.
-        if (hold := self.hold(ask)) is not None:
+        if (hold := self._hold_on_wire(origin, request, delay)) is not None:
             return hold
         if other is not None:
             return Hold(IN_DELAY, self._clock.monotonic() + other.left)
@@ -167,13 +169,13 @@ class Hosts:
         self._leased[host.name] = request
         return None
 
-    def _not_acquired(self, host: Host, ask: Ask, lease: Lease) -> None:
+    def _not_acquired(self, host: Host, request: Request, delay: float, lease: Lease) -> None:
         """Let the next request be sent when the lease of another worker ends; adopt its pause."""
-        is_last = host.last is ask.head()
+        is_last = host.last is request
         if is_last:
             host.last = None
             # The lease of another worker may be shortened, when it gets its response.
-            wait = min(lease.left, max(CHECK_INTERVAL, ask.delay))
+            wait = min(lease.left, max(CHECK_INTERVAL, delay))
             host.next_to_send = self._clock.monotonic() + wait
         if lease.holder == PAUSE:
             self._adopt_pause(host, lease.left)
@@ -247,12 +249,12 @@ class Hosts:
 
     # Records.
 
-    def _host_of(self, ask: Ask) -> Host | None:
-        """Return the host of ``ask`` with its delay; it is added if it has one."""
-        host, delay = self._hosts.get(ask.origin.host), ask.delay
-        if delay:
-            host = self._record(ask.origin.host)
-            host.delay = delay
+    def _host_of(self, name: str, delay: float) -> Host | None:
+        """Return the host with its ``delay``; it is added if there is one."""
+        if not delay:
+            return self._hosts.get(name)
+        host = self._record(name)
+        host.delay = delay
         return host
 
     def _record(self, name: str) -> Host:

@@ -141,7 +141,7 @@ class CrawlParts:
         open_crawls.add(self._crawler)
         if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
-        self._wire.install(self._crawler)  # the downloader exists now
+        self._wire.install()  # the downloader exists now
         log_start(
             self._crawler,
             self._options,

@@ -18,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant, ticket_of
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, store_grant
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
@@ -73,7 +73,7 @@ class ResponseCheckMiddleware:
             return response
         try:
             if await gate.again(hop, Source.RESPONSE) is not None:
-                return request.replace(dont_filter=True)
+                return copy_for_scheduler(request)
         except RobotsTxtDisallowed as error:
             request.meta[signals.META_KEY] = signals.as_meta(error.verdict)
             stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
@@ -191,9 +191,8 @@ class RobotsTxtResponseMiddleware(ResponseCheckMiddleware):
         Raises RobotsTxtDisallowed if the URL is disallowed. If the crawl closes before that is
         known, the result may be a copy of ``request``.
         """
-        ticket = ticket_of(request)
-        request.meta.pop(TICKET_KEY, None)
-        url = request.url if ticket is None else ticket.url
+        ticket = request.meta.pop(TICKET_KEY, None)
+        url = (ticket and ticket[0]) or request.url
         if response.url == url or (wire := get_part(self._crawler, Wire)) is None:
             return response
         return self._check_url(wire.gate, request, response)

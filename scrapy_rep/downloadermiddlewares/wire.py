@@ -4,7 +4,7 @@ A request passes if its ticket fits what is sent, nothing can hold it, and a pla
 are as many as CONCURRENT_REQUESTS, and for each download slot as many as its limit. (With asyncio,
 Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a second time. What
 would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue:
-for a delay once, as a middleware may take the turn of its host again each time.
+for a lookup or a delay once, as a middleware may change it, or take its turn, again each time.
 
 Scrapy has no public hook here. If a downloader has no place for it, no page is fetched.
 """
@@ -66,9 +66,9 @@ class Wire:
         self.is_installed: bool = False
         """Whether ``download`` is called for each request."""
 
-    def install(self, crawler: Crawler) -> None:
+    def install(self) -> None:
         """Call ``download`` in place of download handlers, if Scrapy has a place for it."""
-        self.is_installed = wrap_downloads(crawler, self.download)
+        self.is_installed = wrap_downloads(self._crawler, self.download)
 
     async def download(
         self, request: Request, download: Callable[[Request], Awaitable[Response]]
@@ -119,30 +119,30 @@ class Wire:
 
         Ask the gate if the ticket does not fit; wait for a place; ask the admission.
         """
-        latest, decided_here = self._monotonic() + _LONGEST, False
+        latest = self._monotonic() + _LONGEST
         while True:
             ticket = ticket_of(request)
             if not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, latest)
-                ticket, decided_here = ticket_of(request), True
+                ticket = ticket_of(request)
             began = self._monotonic()
             await self._places.wait(slot)
             latest += self._monotonic() - began
-            hold, keeps_place = None, False
+            hold, is_admitted = None, ticket is None
             try:
                 if ticket is not None:
                     hold = await self._admission.admit_to_wire(request, ticket)
-                # The place, or the store, may have come late.
-                keeps_place = hold is None and (decided_here or self._is_valid(request, ticket))
+                    # The place, or the store, may have come late.
+                    is_admitted = hold is None and self._time() < ticket.end
             finally:
-                if not keeps_place:
+                if not is_admitted:
                     self._places.leave(slot)
-            if keeps_place:
+            if is_admitted:
                 return
             if hold is not None:
-                if ticket is not None and ticket.was_given_back and hold.reason is IN_DELAY:
-                    latest = math.inf  # a middleware may send a request to the host each time
-                await self._wait(request, hold, latest)
+                # A middleware may send a request to the host each time.
+                is_again = ticket is not None and ticket.was_given_back and hold.reason is IN_DELAY
+                await self._wait(request, hold, math.inf if is_again else latest)
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
         """Let the gate give a new ticket, or raise GivenBackError.

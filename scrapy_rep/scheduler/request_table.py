@@ -102,7 +102,7 @@ _BEFORE_TEXT: Final = -math.inf
 
 
 class RequestTable:
-    """The requests in the file, with the methods of ``RequestHeaps``.
+    """The requests in the file, with the methods of ``RequestHeaps`` that a priority queue calls.
 
     They raise sqlite3.Error or ValueError if the file can't be read. Other errors of writing than
     those of ``push`` are logged.

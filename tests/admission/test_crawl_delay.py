@@ -13,6 +13,7 @@ from scrapy_rep.utils import download_slots
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.web import robots
+from tests.stacks.parts import OfCrawler
 
 
 def asks(*lines):
@@ -185,13 +186,7 @@ async def test_a_page_whose_middleware_sends_another_each_time_does_not_go_round
     """The page is given back once, and then waits for its turn after the other."""
     site = web.site(asks("Crawl-delay: 2.2"))
 
-    class Token:
-        @classmethod
-        def from_crawler(cls, crawler):
-            token = cls()
-            token.crawler = crawler
-            return token
-
+    class Token(OfCrawler):
         async def process_request(self, request):
             if request.url == site.url("/page"):
                 await self.crawler.engine.download_async(Request(site.url("/token")))

@@ -1,12 +1,7 @@
 """Time of ``process_request`` on an origin that is known: ours against Scrapy's built-in.
 
-Ours is the first middleware, the last one and the wire together; headers are set in between, as Scrapy's own
-middlewares do, and that is not counted.
-
-``python -m tests.benchmarks.process_request`` prints a table. Each request is fresh, as in a crawl,
-so that nothing is cached with it. Only requests that both allow, and whose site has no delay: what is
-dropped, one in fifty here, costs both an exception, stats and a log call. The two take turns, and their fastest rounds, which
-other processes disturbed least, are compared.
+Ours is the first middleware, the last one and the wire together. Each request is fresh, as in a crawl, allowed by
+both, and to a site without a delay. Of the rounds in turns the fastest, which was disturbed least, is compared.
 """
 
 import asyncio

@@ -26,18 +26,18 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "unused", "end"),
+    ("verdict", "is_used", "end"),
     [
-        (None, True, 10.0 + _MAX_UNUSED),
-        (Verdict(True, Reason.UNAVAILABLE), True, 10.0 + _MAX_UNUSED),
-        (Verdict(True, Reason.UNAVAILABLE), False, 20.0),
+        (None, False, 10.0 + _MAX_UNUSED),
+        (Verdict(True, Reason.UNAVAILABLE), False, 10.0 + _MAX_UNUSED),
+        (Verdict(True, Reason.UNAVAILABLE), True, 20.0),
         # Only the next try shows whether the site is reachable again.
-        (Verdict(False, Reason.UNREACHABLE), None, 20.0),
+        (Verdict(False, Reason.UNREACHABLE), False, 20.0),
     ],
 )
-def test_an_entry_that_no_page_has_used_is_valid_for_one(verdict, unused, end):
+def test_an_entry_that_no_page_has_used_is_valid_for_one(verdict, is_used, end):
     entry = Entry(Access(verdict, None, 10.0, 20.0))
-    if unused is False:
+    if is_used:
         entry.mark_used()
     times = (9.9, 10.0, 19.9, end - 0.1, end)
     assert [entry.is_valid(now) for now in times] == [False, True, True, True, False]

@@ -14,6 +14,7 @@ from scrapy_rep import RobotsTxtDisallowed, RobotsTxtFetchMiddleware, SettingsEr
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
+from tests.stacks.parts import OfCrawler
 from tests.waiting import PATIENCE, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -282,13 +283,7 @@ async def test_what_is_sent_with_a_copy_of_the_request_is_not_taken_for_it(web, 
     site = web.site(robots(RULES))
     url = web.site().url("/token") if elsewhere else site.url("/private")
 
-    class SendsACopy:
-        @classmethod
-        def from_crawler(cls, crawler):
-            middleware = cls()
-            middleware.crawler = crawler
-            return middleware
-
+    class SendsACopy(OfCrawler):
         async def process_request(self, request):
             if request.url.endswith("/robots.txt"):
                 copy = Request(url, meta=dict(request.meta))

@@ -176,4 +176,15 @@ async def test_a_page_that_is_checked_when_the_crawl_pauses_comes_again(web, tmp
     other.change(robots(RULES))
     result = await crawl(settings=resolving(**settings))
     assert result.fetched == [other.url("/api")]
+    assert result.responses[0].request.dont_filter is False
     assert site.targets == ["/p", "/p"]
+
+
+async def test_a_page_that_has_come_is_kept_though_the_host_of_its_url_refuses_all(web):
+    busy = {"*": [answer(429, headers={"Retry-After": "999"})]}
+    site, other = web.site(robots(RULES)), web.site(robots(RULES), host="127.0.0.2", paths=busy)
+    requests = other.url("/1"), resolved(site, "/a", other.url("/2"))
+    settings = {"CONCURRENT_REQUESTS": 1, "REP_DEFER_TIMEOUT": 60}
+    result = await crawl(*requests, settings=resolving(**settings))
+    assert (other.targets, site.targets) == (["/1"], ["/a"])
+    assert result.fetched == [other.url("/1"), other.url("/2")]

@@ -45,9 +45,9 @@ class Scene:
             self.allow(request, 60)
         return self.returned
 
-    def allow(self, request, seconds):
-        ticket = Ticket(request.url, None, self.worker.time.wall + seconds, 1.0)
-        request.meta[TICKET_KEY] = tuple(ticket)
+    def allow(self, request, seconds, delay=1.0, own_dont_filter=None):
+        ticket = Ticket(request.url, None, self.worker.time.wall + seconds, delay)
+        request.meta[TICKET_KEY] = tuple(ticket._replace(own_dont_filter=own_dont_filter))
 
     async def handler(self, request):
         self.sent.append((request, self.worker.time.now))
@@ -56,6 +56,9 @@ class Scene:
     def downloads(self, request, seconds=60.0):
         """Download a request whose decision is valid for ``seconds``."""
         self.allow(request, seconds)
+        return self.starts(request)
+
+    def starts(self, request):
         task = asyncio.ensure_future(self.wire.download(request, self.handler))
         settle()
         return task
@@ -111,6 +114,21 @@ def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     assert scene.sent == [(request, 0.0)]
 
 
+def test_in_a_pause_nothing_waits_here_that_has_waited_here_for_a_delay():
+    scene = Scene()
+    scene.worker.knows_delay(delay=30)
+    first, request = page(1), page(2)
+    assert scene.worker.sends(first) is None
+    scene.allow(request, 600, delay=30.0, own_dont_filter=False)
+    task = scene.starts(request)
+    scene.worker.answered(first)
+    scene.worker.time.advance(10)
+    assert not task.done()
+    scene.worker.answered(first, 429, retry_after=100)
+    assert task.exception().request.url == request.url
+    assert scene.sent == []
+
+
 class Slow(Scene):
     """A wire with two places, whose handler ends when the test says so."""
 
@@ -127,9 +145,7 @@ class Slow(Scene):
     def allowed(self, n):
         request = Request(f"http://other-{n}.example/")
         store_grant(request, request.url, None)
-        task = asyncio.ensure_future(self.wire.download(request, self.handler))
-        settle()
-        return task
+        return self.starts(request)
 
 
 def test_as_many_pages_are_on_the_wire_as_there_are_places():
@@ -151,13 +167,32 @@ def test_as_many_pages_are_on_the_wire_as_there_are_places():
     assert len(scene.sent) == 5
 
 
+def test_what_was_decided_at_the_wire_is_decided_again_if_its_place_comes_too_late():
+    scene, late = Slow(), page(1)
+    for n in range(2):
+        scene.allowed(n)
+    decided = []
+
+    async def for_a_second(request):
+        decided.append(scene.worker.time.now)
+        scene.allow(request, 1, delay=0.0)
+
+    scene.gate._process_request = for_a_second
+    task = scene.downloads(late, seconds=0)
+    scene.worker.time.advance(5)
+    scene.ends[0].set_result(None)
+    settle()
+    assert decided == [0.0, 5.0]
+    assert scene.sent[-1] is late
+    assert not task.done()
+
+
 def test_a_robots_txt_takes_no_place():
     scene = Slow()
     for n in range(3):
         scene.allowed(n)
     request = Request("http://other.example/robots.txt", meta={TRANSFER_KEY: None})
-    task = asyncio.ensure_future(scene.wire.download(request, scene.handler))
-    settle()
+    task = scene.starts(request)
     assert scene.sent[-1] is request
     assert not task.done()
 

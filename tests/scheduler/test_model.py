@@ -16,7 +16,7 @@ from tests.scheduler.model import run
 STEPS = 500
 
 ready, wait, unknown = RequestHeaps._set_ready, RequestHeaps.set_waiting, RequestHeaps.next_unknown
-held, leave_out, wake_due = Hosts.hold, RequestTable._leave_out, RequestTable.wake_due
+held, leave_out, wake_due = Hosts._hold_on_wire, RequestTable._leave_out, RequestTable.wake_due
 
 
 @pytest.mark.first
@@ -60,14 +60,14 @@ def nothing_is_noted(self, *arguments):
     return 0.0
 
 
-async def nobody_is_the_probe(self, ask):
-    return held(self, ask)
+async def nobody_is_the_probe(self, *arguments):
+    return self._hold_on_wire(*arguments)
 
 
-def a_probe_is_forgotten(self, ask):
-    if ask.origin.host in self.refused:
-        self.refused[ask.origin.host].last = None
-    return held(self, ask)
+def a_probe_is_forgotten(self, origin, *arguments):
+    if origin.host in self.refused:
+        self.refused[origin.host].last = None
+    return held(self, origin, *arguments)
 
 
 def a_popped_row_is_not_left_out(self, lane, number):
@@ -86,7 +86,7 @@ BREAKAGES = [
     (RequestTable, "delete_finished", nothing_is_noted),
     (Hosts, "_notify", a_host_is_not_told),
     (Hosts, "acquire", nobody_is_the_probe),
-    (Hosts, "hold", a_probe_is_forgotten),
+    (Hosts, "_hold_on_wire", a_probe_is_forgotten),
     (Hosts, "_adopt_pause", nothing_is_noted),
 ]
 

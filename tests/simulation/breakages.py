@@ -14,7 +14,7 @@ from scrapy_rep.utils.requests import host_of
 change = MemoryStore._change
 pause_after = Pauses.after
 acquire, ended = Hosts.acquire, Hosts.ended
-hold = Hosts.hold
+hold_on_wire = Hosts._hold_on_wire
 
 
 def a_lease_is_given_to_all(self, asked):
@@ -48,20 +48,21 @@ def the_delay_counts_from_the_send(self, request, sent_at, response):
     ended(self, request, sent_at, response)
 
 
-def what_begins_during_a_claim_is_not_seen(self, ask):
-    if getattr(ask, "is_claimed", False):
-        ask.is_claimed = False
+def what_begins_during_a_claim_is_not_seen(self, origin, request, delay):
+    if request.meta.pop("is_claimed", False):
         return None
-    found = hold(self, ask)
-    ask.is_claimed = ask.on_wire and found is None
+    found = hold_on_wire(self, origin, request, delay)
+    request.meta["is_claimed"] = found is None
     return found
 
 
-async def each_is_a_probe(self, ask):
-    return hold(self, ask) if ask.origin.host in self.refused else await acquire(self, ask)
+async def each_is_a_probe(self, origin, request, delay):
+    if origin.host in self.refused:
+        return hold_on_wire(self, origin, request, delay)
+    return await acquire(self, origin, request, delay)
 
 
-def who_is_refused_stays_the_probe(self, host, ask, lease):
+def who_is_refused_stays_the_probe(self, host, request, delay, lease):
     if lease.holder == PAUSE:
         self._adopt_pause(host, lease.left)
 
@@ -94,7 +95,7 @@ BREAKAGES = {
         (Pauses, "after", who_was_under_way_ends_the_pause),
         (Hosts, "read_pauses", pauses_are_not_read),
         (Hosts, "ended", any_request_ends_the_lease),
-        (Hosts, "hold", what_begins_during_a_claim_is_not_seen),
+        (Hosts, "_hold_on_wire", what_begins_during_a_claim_is_not_seen),
     ]
 }
 

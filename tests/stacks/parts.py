@@ -34,7 +34,7 @@ class OfCrawler:
     """A middleware that knows its crawler."""
 
     def __init__(self, crawler):
-        self.settings = crawler.settings
+        self.crawler, self.settings = crawler, crawler.settings
 
     @classmethod
     def from_crawler(cls, crawler):
