@@ -247,7 +247,7 @@ class DryRun:
         return (
             outage is not None
             and self._admission.deferral.would_defer(source, decision.entry)
-            and time() - outage.since < self._admission.defer_timeout
+            and time() - outage.since < self._admission.deferral.timeout
         )
 
     def _count_delay(self, decision: Decision) -> None:

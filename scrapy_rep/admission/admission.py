@@ -47,7 +47,6 @@ class Admission:
         self._cache = cache
         self.decider: Decider = decider
         self._clock = clock
-        self.defer_timeout: float = options.defer_timeout
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
         self.unknown: UnknownOrigins = UnknownOrigins(

@@ -138,8 +138,7 @@ class Hosts:
             host.next_to_leave = self._clock.monotonic() + seconds
 
     def undo_reserve(self, host: str) -> None:
-        found = self._hosts.get(host)
-        if found is not None:
+        if (found := self._hosts.get(host)) is not None:
             found.next_to_leave = -math.inf
             self._notify(found)
 

@@ -115,4 +115,3 @@ class UnknownOrigins:
         if found is None or self._cache.known_entry(origin) is None:
             self.results[origin] = found and found.entry
         self._ended(origin)
-        self.begin_lookups()

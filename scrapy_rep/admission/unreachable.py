@@ -59,7 +59,7 @@ class Deferral:
         self._queues = queues
         self._logger = LimitedLogger(__name__, crawler)
         self._fetch_timeout = options.timeout
-        self._timeout = options.defer_timeout
+        self.timeout: float = options.defer_timeout
         is_interactive = crawler.settings.getbool(INTERACTIVE)
         self._defers = options.defer_timeout > 0 and not is_interactive
         self._dry_run = options.dry_run
@@ -107,7 +107,7 @@ class Deferral:
         crawl if nothing else is left to do.
         """
         ends = hold.until + self._seconds_of_try(self._outage(origin))
-        return hold.until > since + self._timeout or ends > self._ends
+        return hold.until > since + self.timeout or ends > self._ends
 
     def _outage(self, origin: Origin) -> Outage | None:
         entry = self._cache.known_entry(origin)

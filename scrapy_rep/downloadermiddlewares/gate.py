@@ -204,8 +204,11 @@ class Gate:
             if may_go_back and self._is_deferred(decision, source):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
-        is_sent = source is Source.RESPONSE
-        if origin is not None and not is_sent and self._admission.hosts.is_dropping(origin.host):
+        if (
+            origin
+            and source is not Source.RESPONSE
+            and self._admission.hosts.is_dropping(origin.host)
+        ):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
         delay = self._admission.hosts.delays.kept(decision)

@@ -34,6 +34,7 @@ from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
+_Download = Callable[[Request], Awaitable[Response]]
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
 
@@ -70,9 +71,7 @@ class Wire:
         """Call ``download`` in place of download handlers, if Scrapy has a place for it."""
         self.is_installed = wrap_downloads(self._crawler, self.download)
 
-    async def download(
-        self, request: Request, download: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
+    async def download(self, request: Request, download: _Download) -> Response:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         meta = request.meta
         if TRANSFER_KEY in meta:
@@ -92,12 +91,18 @@ class Wire:
             except Exception as error:  # as download_with_files does, in less time
                 if not lacks_files(error):
                     raise
-                response = await download_again(self._crawler, download, request)
+                again = partial(self._download_again, download)
+                response = await download_again(self._crawler, again, request)
             finally:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
             self._hosts.ended(request, sent_at, response)
+
+    async def _download_again(self, download: _Download, request: Request) -> Response:
+        if (host := self._refused.get(host_of(request))) and host.last is not request:
+            raise GivenBackError(self.gate.give_back(request))
+        return await download(request)
 
     def ended(self, request: Request, *, unsent: bool) -> None:
         """Take the ticket of a request that another middleware has ended.

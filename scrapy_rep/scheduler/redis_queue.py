@@ -195,7 +195,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
 
     def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002 - as its base
         # That this worker has nothing else to do does not end the crawl.
-        return self._admission is None or hold.until > since + self._admission.defer_timeout
+        return self._admission is None or hold.until > since + self._admission.deferral.timeout
 
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if hold.reason.defers:

@@ -1,10 +1,12 @@
 """Back-off after 429 and 503, in real crawls."""
 
+import errno
 import json
 import logging
 
 import pytest
 import scrapy
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
@@ -24,6 +26,28 @@ def refuses(status=429, retry_after=None, **more):
 async def crawled(site, meanwhile=None, **settings):
     settings = {"RETRY_TIMES": 0, **settings}
     return await crawl(*map(site.url, PAGES), settings=settings, meanwhile=meanwhile)
+
+
+class LacksFiles(HTTP11DownloadHandler):
+    """Finds no file for /late until the site has refused another page."""
+
+    is_refused = False
+
+    async def download_request(self, request):
+        if request.url.endswith("/late") and not self.is_refused:
+            raise OSError(errno.EMFILE, "Too many open files")
+        response = await super().download_request(request)
+        self.is_refused |= response.status == 429
+        return response
+
+
+async def test_what_is_repeated_as_there_was_no_file_is_not_sent_in_a_pause(web):
+    refusal = [["wait", 0.15], *refuses(429, "1")]
+    site = web.site(answer(404), paths={"/first": [refusal], "/late": [OK]})
+    settings = {"DOWNLOAD_HANDLERS": {"http": LacksFiles}, "RETRY_ENABLED": False}
+    result = await crawl(site.url("/first"), site.url("/late"), settings=settings)
+    assert result.fetched == [site.url("/first"), site.url("/late")]
+    assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
 def told(result):

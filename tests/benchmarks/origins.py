@@ -32,6 +32,7 @@ from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
 from tests.crawling.mode_crawl import MODES, peak_kib
 from tests.crawling.process import CrawlProcess
 from tests.protocol import corpus
+from tests.stacks.parts import OfCrawler
 
 LATENCY = 0.05
 MISSING = 0.3
@@ -61,17 +62,10 @@ WITHOUT_NETWORK = {
 }
 
 
-class Handler:
+class Handler(OfCrawler):
     lazy = False
     bodies = ()
     requests = most_tasks = 0
-
-    def __init__(self, crawler):
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
 
     async def download_request(self, request):
         Handler.requests += 1
@@ -90,15 +84,8 @@ class Handler:
         pass
 
 
-class OneMore:
+class OneMore(OfCrawler):
     """Sends one more request to each host, as any plugin for robots.txt must."""
-
-    def __init__(self, crawler):
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
 
     async def process_request(self, request):
         if not request.url.endswith("/robots.txt"):

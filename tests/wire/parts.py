@@ -11,6 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.utils.concurrency import sleep
+from tests.stacks.parts import OfCrawler
 
 STALL = (0.1, 0.5)
 """Seconds for which an event loop stops."""
@@ -24,7 +25,7 @@ def elsewhere(request, address):
     return request.url.replace(urlsplit(request.url).hostname, address, 1)
 
 
-class Part:
+class Part(OfCrawler):
     """A downloader middleware that does to requests for pages of some hosts what it is told.
 
     WIRE_PARTS has the name of one of its methods, what that method is given for each host, and ``of``:
@@ -38,10 +39,6 @@ class Part:
         self.random = random.Random(41)
         self.does = getattr(self, self.told["kind"])
         self.every, self.of = self.told["of"]
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
 
     async def process_request(self, request):
         url = urlsplit(request.url)
@@ -102,7 +99,7 @@ class OtherPart(Part):
     number = 1
 
 
-class Stalls:
+class Stalls(OfCrawler):
     """An extension that stops the event loop, again and again."""
 
     BETWEEN = (0.2, 1.0)
@@ -111,10 +108,6 @@ class Stalls:
         self.random = random.Random(41)
         crawler.signals.connect(self.begin, signals.spider_opened)
         crawler.signals.connect(self.end, signals.spider_closed)
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
 
     def begin(self):
         self.timer = call_later(self.random.uniform(*self.BETWEEN), self.stall)
