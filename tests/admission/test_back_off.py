@@ -28,9 +28,7 @@ async def crawled(site, meanwhile=None, **settings):
     return await crawl(*map(site.url, PAGES), settings=settings, meanwhile=meanwhile)
 
 
-class LacksFiles(HTTP11DownloadHandler):
-    """Finds no file for /late until the site has refused another page."""
-
+class LacksFilesUntilARefusal(HTTP11DownloadHandler):
     is_refused = False
 
     async def download_request(self, request):
@@ -44,7 +42,7 @@ class LacksFiles(HTTP11DownloadHandler):
 async def test_what_is_repeated_as_there_was_no_file_is_not_sent_in_a_pause(web):
     refusal = [["wait", 0.15], *refuses(429, "1")]
     site = web.site(answer(404), paths={"/first": [refusal], "/late": [OK]})
-    settings = {"DOWNLOAD_HANDLERS": {"http": LacksFiles}, "RETRY_ENABLED": False}
+    settings = {"DOWNLOAD_HANDLERS": {"http": LacksFilesUntilARefusal}, "RETRY_ENABLED": False}
     result = await crawl(site.url("/first"), site.url("/late"), settings=settings)
     assert result.fetched == [site.url("/first"), site.url("/late")]
     assert result.stats["robotstxt/returned_to_scheduler"] == 1

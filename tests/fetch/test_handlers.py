@@ -11,6 +11,7 @@ from scrapy.settings import Settings
 from scrapy_rep.fetch.download_settings import MAX_TRANSFER, can_be_stopped
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
+from tests.stacks.parts import OfCrawler
 
 HANDLERS = "scrapy.core.downloader.handlers."
 RULES = b"User-agent: *\nDisallow: /private\n"
@@ -20,15 +21,11 @@ class Derived(HTTP11DownloadHandler):
     pass
 
 
-class Whole:
+class Whole(OfCrawler):
     """Takes a body to its end before anybody sees it."""
 
     lazy = True
     asked: dict
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls()
 
     async def download_request(self, request):
         self.asked[request.url] = request.meta.get("download_maxsize")
