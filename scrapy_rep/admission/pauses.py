@@ -85,10 +85,7 @@ class Pauses:
         *,
         is_probe: bool,
     ) -> Pause | None:
-        """Return the pause after the end of ``request``: ``before``, a new one, or None.
-
-        ``response`` and ``sent_at`` are those of ``Hosts.ended``.
-        """
+        """Return the pause after ``request`` has ended, as for ``Hosts.ended``, or ``before``."""
         if sent_at == math.inf:  # the next request is the probe
             return before
         if response is None or not _is_of_site(response, request):

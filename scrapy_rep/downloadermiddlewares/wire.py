@@ -100,7 +100,8 @@ class Wire:
             self._hosts.ended(request, sent_at, response)
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
-        if (host := self._refused.get(host_of(request))) and host.last is not request:
+        host = self._refused.get(host_of(request))
+        if host and host.last is not request and self.gate.decider.origin_governing(request):
             raise GivenBackError(self.gate.give_back(request))
         return await download(request)
 
