@@ -4,7 +4,7 @@ It is called by the middleware, when a request leaves the queue; by the wire, if
 request does not fit what is sent; and for the URL of a response, if that is another. It has five
 answers:
 
-1. disallowed, or the host has refused all for too long: the request is dropped;
+1. disallowed, or its host has refused all for too long, and it was not sent: it is dropped;
 2. not known: it waits for the lookup, and is asked about again;
 3. held, and no queue of ours could hold it: it waits here;
 4. robots.txt is unreachable and a queue of ours can hold it, or the crawl closes: it goes back;
@@ -369,7 +369,6 @@ class Gate:
             self.waiting -= is_scheduled
 
     def close(self) -> None:
-        """Raise CrawlClosingError in all that wait."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set_exception(CrawlClosingError())

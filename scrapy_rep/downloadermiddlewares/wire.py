@@ -37,6 +37,7 @@ from scrapy_rep.utils.scrapy_internals import wrap_downloads
 _Download = Callable[[Request], Awaitable[Response]]
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
+_MOST_ASKED: Final = 3
 
 
 class GivenBackError(Exception):
@@ -84,14 +85,14 @@ class Wire:
             is_refused = self._refused and host_of(request) in self._refused
             if not fits or is_refused or not self._places.take(slot):
                 await self._admit(request, slot)
-            meta.pop(TICKET_KEY, None)
+            ticket = meta.pop(TICKET_KEY, None)
             sent_at = self._monotonic()
             try:
                 response = await download(request)
-            except Exception as error:  # as download_with_files does, in less time
+            except Exception as error:
                 if not lacks_files(error):
                     raise
-                again = partial(self._download_again, download)
+                again = partial(self._download_again, download) if ticket else download
                 response = await download_again(self._crawler, again, request)
             finally:
                 self._places.leave(slot)
@@ -125,12 +126,12 @@ class Wire:
 
         Ask the gate if the ticket does not fit; wait for a place; ask the admission.
         """
-        latest = self._monotonic() + _LONGEST
+        latest, asked = self._monotonic() + _LONGEST, 0
         while True:
             ticket = ticket_of(request)
             if not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, latest)
-                ticket = ticket_of(request)
+                ticket, asked = ticket_of(request), asked + 1
             began = self._monotonic()
             await self._places.wait(slot)
             latest += self._monotonic() - began
@@ -138,8 +139,10 @@ class Wire:
             try:
                 if ticket is not None:
                     hold = await self._admission.admit_to_wire(request, ticket)
-                    # The place, or the store, may have come late.
-                    is_admitted = hold is None and self._time() < ticket.end
+                    # The place, or the store, may have come late, but not each time.
+                    is_admitted = hold is None and (
+                        self._time() < ticket.end or asked >= _MOST_ASKED
+                    )
             finally:
                 if not is_admitted:
                     self._places.leave(slot)
