@@ -43,7 +43,7 @@ _LONE_WORK: Final = 512
 more than three of them."""
 _VERDICTS: Final = 256
 """Number of verdicts in the LRU cache. All URLs for which one rule decides share a verdict."""
-_FILED_BYTES: Final = 45
+_FILED_BYTES: Final = 61
 _WILD_BYTES: Final = 130
 """Approximate bytes of memory that it takes to file a pattern, and in addition one with a ``*``."""
 
