@@ -108,7 +108,7 @@ class Admission:
         elif host_of(request) in self.hosts.refused:
             # Where no robots.txt decides, by an override or a meta key, no pause holds either.
             origin = self.decider.origin_governing(request)
-        return origin and await self.hosts.acquire(origin, request, ticket.delay)
+        return None if origin is None else await self.hosts.acquire(origin, request, ticket.delay)
 
     # What the queues call.
 
@@ -126,8 +126,7 @@ class Admission:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.hosts.refused:
             return None
-        ask = Ask(origin, lambda: request, None, self.decider, self.hosts.delays)
-        return self.hosts.hold(ask)
+        return self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.hosts.delays))
 
     # For users, and the end of the crawl.
 

@@ -4,7 +4,7 @@ A host is one of them because its robots.txt asks for a delay, or because it has
 answered 429, or 503 with Retry-After.
 
 The delay counts from when a request has got its response, or has failed: only the site could tell
-when a request that is under way reached it. The pauses are those of ``pauses``.
+when a request that is under way reached it. ``pauses`` tells when a pause begins and ends.
 
 All origins of a host (http, https, other ports) share its record. Workers that share a store send
 with the lease of the host (``host_leases``).
@@ -217,7 +217,7 @@ class Hosts:
 
     async def read_pauses(self) -> None:
         """Adopt the pauses of other workers. No effect while the last reading still goes on."""
-        if self._is_reading or not self.pauses.are_made:
+        if self._is_reading or not self.pauses.is_enabled:
             return
         self._is_reading = True
         try:

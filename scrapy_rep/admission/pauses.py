@@ -70,7 +70,7 @@ class Pauses:
         self._clock = clock
         self._max = options.back_off_max
         self._timeout = options.defer_timeout or _TIMEOUT
-        self.are_made: bool = options.back_off_max > 0 and not options.dry_run
+        self.is_enabled: bool = options.back_off_max > 0 and not options.dry_run
         self.reported: BoundedCache[Origin, tuple[int, float]] = BoundedCache(
             max_entries=MAX_ENTRIES
         )
@@ -98,16 +98,16 @@ class Pauses:
     def of_other_worker(self, before: Pause | None, host: str, left: float) -> Pause | None:
         """Return a pause of ``host`` that ends in ``left`` seconds, unless ``before`` is later."""
         until = self._clock.monotonic() + left
-        if not self.are_made or (before and until <= before.until + _CLOCK_SLACK):
+        if not self.is_enabled or (before and until <= before.until + _CLOCK_SLACK):
             return before
-        return self._pause(before, host, left, 0.0 if before is None else before.doubled)
+        return self._pause(before, host, left)
 
     def _seconds_asked(self, response: Response) -> float | None:
         """Return the seconds that a refusal asks to wait, 0 if it asks for none; else None.
 
         A refusal is 429, or 503 with Retry-After: a 503 alone may concern this page only.
         """
-        if not self.are_made or response.status not in REFUSALS:
+        if not self.is_enabled or response.status not in REFUSALS:
             return None
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time()) or 0.0
@@ -116,7 +116,7 @@ class Pauses:
     def _after_refusal(
         self, before: Pause | None, request: Request, response: Response, asked: float
     ) -> Pause:
-        doubled = 0.0 if before is None else before.doubled
+        doubled = None
         if not asked:
             doubled, asked = self._doubled(before)
         seconds = min(asked, self._max)
@@ -143,7 +143,7 @@ class Pauses:
         # Refusals that arrive together are logged once.
         if longer > CHECK_INTERVAL:
             self._report(request, response.status, seconds)
-        return self._pause(before, host_of(request), seconds, before.doubled)
+        return self._pause(before, host_of(request), seconds)
 
     def _doubled(self, before: Pause | None) -> tuple[float, float]:
         """Return twice the seconds of the last pause, without and with jitter."""
@@ -151,11 +151,15 @@ class Pauses:
         doubled = min(2 * last or _FIRST_PAUSE, self._max)
         return doubled, doubled * (1 + _JITTER * random.random())  # noqa: S311 - no secret
 
-    def _pause(self, before: Pause | None, host: str, seconds: float, doubled: float) -> Pause:
-        """Return a pause that ends in ``seconds``, and tell if its requests are dropped now.
+    def _pause(
+        self, before: Pause | None, host: str, seconds: float, doubled: float | None = None
+    ) -> Pause:
+        """Return a pause that ends in ``seconds``; ``doubled`` is that of ``before`` if None.
 
-        They are if that is later than REP_DEFER_TIMEOUT after the first refusal.
+        If it ends later than REP_DEFER_TIMEOUT after the first refusal, requests are dropped.
         """
+        if doubled is None:
+            doubled = 0.0 if before is None else before.doubled
         now = self._clock.monotonic()
         until = now + seconds
         if before and now > before.until + self._timeout:  # else a request may have waited since

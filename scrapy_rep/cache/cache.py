@@ -61,6 +61,7 @@ class Cache:
         """
         now = self._time()
         entry = self._entry_of(origin)
+        # As entry.is_valid(now), in less time.
         return entry if entry is not None and entry.start <= now < entry.valid_until else None
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:

@@ -69,6 +69,7 @@ class Entry:
         self.is_unused: bool = access.verdict is None or access.verdict.allowed
         """Whether no page that is about to be sent was decided by the entry yet."""
         self.valid_until: float = max(self.end, self.start + _MAX_UNUSED * self.is_unused)
+        """The end of ``is_valid``: at least ten minutes after ``start`` for the first page."""
         self.is_known: bool = access.is_absent or (
             access.copy is not None and is_robotstxt(access.copy.body)
         )

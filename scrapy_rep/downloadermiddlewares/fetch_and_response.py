@@ -115,7 +115,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
             return
         if transfer.is_other_page(request.url):
             raise InterferenceError("a request to another page has the meta of this request")
-        # That of the credentials of HttpAuthMiddleware.
+        # The one for which HttpAuthMiddleware has credentials.
         domain = getattr(self._crawler.spider, "http_auth_domain", None)
         transfer.prepare(request, domain or self._crawler.settings.get("HTTPAUTH_DOMAIN"))
 

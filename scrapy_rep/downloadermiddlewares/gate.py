@@ -4,7 +4,7 @@ It is called by the middleware, when a request leaves the queue; by the wire, if
 request does not fit what is sent; and for the URL of a response, if that is another. It has five
 answers:
 
-1. disallowed, or its host has refused all for too long, and it was not sent: it is dropped;
+1. disallowed, or not sent yet, and its host has refused all for too long: it is dropped;
 2. not known: it waits for the lookup, and is asked about again;
 3. held, and no queue of ours could hold it: it waits here;
 4. robots.txt is unreachable and a queue of ours can hold it, or the crawl closes: it goes back;
@@ -161,9 +161,8 @@ class Gate:
             with self._uncounted(source):
                 await self._turns.wait(origin)
         try:
-            if (
-                self._admission.is_closing and not is_first
-            ):  # at the close, all in the line come here in turn
+            # At the close, all in the line come here in turn.
+            if self._admission.is_closing and not is_first:
                 raise CrawlClosingError
             while True:
                 # In a wait, robots.txt may have expired.
@@ -204,15 +203,11 @@ class Gate:
             if may_go_back and self._is_deferred(decision, source):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
-        if (
-            origin
-            and source is not Source.RESPONSE
-            and self._admission.hosts.is_dropping(origin.host)
-        ):
+        hosts = self._admission.hosts
+        if origin and source is not Source.RESPONSE and hosts.is_dropping(origin.host):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
-        delay = self._admission.hosts.delays.kept(decision)
-        self.let_pass(request, decision, ticket, delay)
+        self.let_pass(request, decision, ticket, hosts.delays.kept(decision))
         return None
 
     def _is_deferred(self, decision: Decision, source: Source) -> bool:

@@ -4,7 +4,7 @@ A request passes if its ticket fits what is sent, nothing can hold it, and a pla
 are as many as CONCURRENT_REQUESTS, and for each download slot as many as its limit. (With asyncio,
 Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a second time. What
 would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue:
-for a lookup or a delay once, as a middleware may change it, or take its turn, again each time.
+for a lookup or a delay once, as a middleware may change the request, or take its turn, each time.
 
 Scrapy has no public hook here. If a downloader has no place for it, no page is fetched.
 """
@@ -38,6 +38,7 @@ _Download = Callable[[Request], Awaitable[Response]]
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
 _MOST_ASKED: Final = 3
+"""Number of times the gate is asked before a decision that has expired meanwhile is used."""
 
 
 class GivenBackError(Exception):
@@ -101,6 +102,7 @@ class Wire:
             self._hosts.ended(request, sent_at, response)
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
+        # Nothing was sent yet. In a pause that has begun since, only the probe may be.
         host = self._refused.get(host_of(request))
         if host and host.last is not request and self.gate.decider.origin_governing(request):
             raise GivenBackError(self.gate.give_back(request))

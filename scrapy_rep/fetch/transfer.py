@@ -75,8 +75,7 @@ class Transfer:
         # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
         request.headers[b"Accept-Encoding"] = b"gzip"
         # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add Cookie and Authorization. Credentials
-        # follow a redirect to another origin only if it belongs to the domain that the user has
-        # named.
+        # follow a redirect to another origin only if it belongs to ``domain``.
         request.headers.pop(b"Cookie", None)
         if self.cookie is not None:
             request.headers[b"Cookie"] = self.cookie

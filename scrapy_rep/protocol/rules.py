@@ -143,6 +143,7 @@ class _Index:
                 needles.add(text)
             filed.setdefault(text, []).append(f"{pattern}\n{word}\n")
         self._begins = tuple(word_of)
+        # All targets begin with "": of many beginnings, those of each target are searched.
         self._few = self._begins if len(word_of) <= _FEW else ("",)
         self._words = array("I", word_of.values())
         self._sorted: tuple[tuple[str, ...], ...] = ()

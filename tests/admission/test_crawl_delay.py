@@ -11,9 +11,8 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep.utils import download_slots
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, OfCrawler, crawl
 from tests.crawling.web import robots
-from tests.stacks.parts import OfCrawler
 
 
 def asks(*lines):

@@ -29,10 +29,10 @@ from scrapy.http import Response
 from scrapy_rep.utils.concurrency import sleep
 from tests.benchmarks import results
 from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
+from tests.crawling.crawl import OfCrawler
 from tests.crawling.mode_crawl import MODES, peak_kib
 from tests.crawling.process import CrawlProcess
 from tests.protocol import corpus
-from tests.stacks.parts import OfCrawler
 
 LATENCY = 0.05
 MISSING = 0.3

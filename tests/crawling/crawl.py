@@ -220,6 +220,17 @@ class Lines(logging.Handler):
         logging.getLogger("scrapy_rep").removeHandler(self)
 
 
+class OfCrawler:
+    """A component that knows its crawler."""
+
+    def __init__(self, crawler):
+        self.crawler, self.settings = crawler, crawler.settings
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+
 async def crawl(
     *requests,
     settings=None,

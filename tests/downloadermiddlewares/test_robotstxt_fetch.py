@@ -12,9 +12,8 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtFetchMiddleware, SettingsError
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import close, crawl
+from tests.crawling.crawl import OfCrawler, close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
-from tests.stacks.parts import OfCrawler
 from tests.waiting import PATIENCE, until
 
 RULES = "User-agent: *\nDisallow: /private\n"

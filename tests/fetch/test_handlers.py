@@ -9,9 +9,8 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 
 from scrapy_rep.fetch.download_settings import MAX_TRANSFER, can_be_stopped
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import OfCrawler, crawl
 from tests.crawling.web import answer, robots
-from tests.stacks.parts import OfCrawler
 
 HANDLERS = "scrapy.core.downloader.handlers."
 RULES = b"User-agent: *\nDisallow: /private\n"

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import scrapy
 
-from tests.crawling.crawl import ListSpider
+from tests.crawling.crawl import ListSpider, OfCrawler
 
 
 class StackSpider(ListSpider):
@@ -28,17 +28,6 @@ class MediaSpider(StackSpider):
     def parse(self, response):
         self.crawl.responses.append(response)
         yield dict(self.settings["ITEM"])
-
-
-class OfCrawler:
-    """A middleware that knows its crawler."""
-
-    def __init__(self, crawler):
-        self.crawler, self.settings = crawler, crawler.settings
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
 
 
 class MetaOnAll(OfCrawler):

@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.utils.concurrency import sleep
-from tests.stacks.parts import OfCrawler
+from tests.crawling.crawl import OfCrawler
 
 STALL = (0.1, 0.5)
 """Seconds for which an event loop stops."""
