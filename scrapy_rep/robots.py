@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import RobotParser as BaseRobotParser
 
-from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.crawl_delay import delay_in
@@ -51,12 +51,12 @@ class Robots:
 
     def __init__(
         self,
-        cache: Cache,
+        lookups: Lookups,
         decider: Decider,
         holds: Callable[[], Iterable[tuple[Origin, str, float | None, int]]],
         pause_until: Callable[[str], Awaitable[float | None]],
     ) -> None:
-        self._cache = cache
+        self._lookups = lookups
         self.decider = decider
         self._holds = holds
         self._pause_until = pause_until
@@ -128,7 +128,7 @@ class Robots:
         """
         request = _request(page)
         origin = origin_of(request.url)
-        return await self._cache.robotstxt(origin, self.tokens(request), request)
+        return (await self._lookups.result(origin, self.tokens(request), request)).robots
 
     async def sitemaps(self, page: str | Request) -> list[str]:
         """Return the sitemaps, as written, in what ``robotstxt`` returns; none if that is None."""
@@ -141,7 +141,7 @@ class Robots:
         Return None if the robots.txt of ``page`` is not known to be unreachable, and infinity if no
         request waits for it: it is not fetched again in this crawl, or its host does not exist.
         """
-        entry = self._cache.known_entry(origin_of(_request(page).url))
+        entry = self._lookups.cache.known_entry(origin_of(_request(page).url))
         if entry is None or not entry.is_unreachable:
             return None
         return entry.end if entry.is_worth_a_wait else math.inf
@@ -170,7 +170,7 @@ class Robots:
 
         A record contains how the last fetches of robots.txt ended, and the text.
         """
-        return await self._cache.lookups.stored(origin_of(_request(page).url))
+        return await self._lookups.stored(origin_of(_request(page).url))
 
 
 def _request(page: str | Request) -> Request:

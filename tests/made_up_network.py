@@ -1,4 +1,4 @@
-"""The cache of a crawl, whose fetches end when the test says so, and how."""
+"""The lookups of a crawl, whose fetches end when the test says so, and how."""
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -18,14 +18,12 @@ LONG = 1_000_000
 """Seconds for which a result is valid if a test does not say."""
 
 
-def make_cache(store, clock, *, policy=POLICY, fetch=None, parsed=None, entries=None, **more):
-    """A cache with that store, clock and fetch; the other arguments are those of its lookups."""
-    lookups = {"jitter": lambda: 0.0, "permits": 16, "name": "worker"}
-    lookups |= {"send_record": lambda *_: None, "lease": 20.0, **more}
-    entries = BoundedCache() if entries is None else entries
-    own = {"clock": clock, "read_after": 0.0, **lookups}
-    made = Lookups(policy=policy, store=store, fetch=fetch, **own)
-    return Cache(made, entries, parsed)
+def make_lookups(store, clock, *, policy=POLICY, fetch=None, parsed=None, entries=None, **more):
+    """Lookups with that store, clock and fetch, and a cache of their own."""
+    own = {"jitter": lambda: 0.0, "permits": 16, "name": "worker"}
+    own |= {"send_record": lambda *_: None, "lease": 20.0, "read_after": 0.0, **more}
+    cache = Cache(BoundedCache() if entries is None else entries, policy, clock, parsed)
+    return Lookups(cache=cache, policy=policy, store=store, fetch=fetch, clock=clock, **own)
 
 
 class Network:
@@ -42,11 +40,11 @@ class Network:
         self.outcomes = {}
         """How fetches end that need not wait, by origin."""
 
-    def cache(self, entries=None, *, permits=16):
-        """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
+    def lookups(self, entries=None, *, permits=16):
+        """Lookups with a store of its own, which fetch here; ``entries`` are those in memory."""
         store = WriteBehind(MemoryStore(max_bytes=2**24), clock=self.time.clock)
         own = {"fetch": self.fetch, "parsed": self.parsed, "entries": entries}
-        return make_cache(store, self.time.clock, **own, permits=permits)
+        return make_lookups(store, self.time.clock, **own, permits=permits)
 
     def parsed(self, robots, page):
         """Do nothing with a robots.txt that was parsed."""

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.hold_reason import Ask, Hold, Queue
+from scrapy_rep.admission.hold_reason import Ask, Head, Hold, Queue
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unknown_origins import UnknownOrigins
 from scrapy_rep.admission.unreachable import Deferral
-from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
@@ -37,25 +37,25 @@ class Admission:
     def __init__(
         self,
         crawler: Crawler,
-        cache: Cache,
+        lookups: Lookups,
         decider: Decider,
         options: Options,
         clock: Clock,
         leases: HostLeases,
     ) -> None:
         self._crawler = crawler
-        self._cache = cache
+        self._lookups = lookups
+        self._known = lookups.cache.known_entry
         self.decider: Decider = decider
         self._clock = clock
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
         self.unknown: UnknownOrigins = UnknownOrigins(
-            crawler, cache, decider, self.queues, self._notify
+            crawler, lookups, decider, self.queues, self._notify
         )
-        self.deferral: Deferral = Deferral(crawler, cache, options, clock, self.queues)
+        self.deferral: Deferral = Deferral(crawler, lookups.cache, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
-        cache.lookups.on_room = self._start_lookups
 
     @classmethod
     def of(cls, crawler: Crawler) -> Admission | None:
@@ -68,16 +68,14 @@ class Admission:
         """Return why the request of ``ask`` has to wait, or None."""
         return self.hosts.hold(ask) or self.unknown.hold(ask) or self.deferral.hold(ask)
 
-    def admit(
-        self, origin: Origin, head: Callable[[], Request | None], entry: Entry | None = None
-    ) -> Hold | None:
+    def admit(self, origin: Origin, head: Head, entry: Entry | None = None) -> Hold | None:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 
         ``head`` and ``entry`` are those of ``Ask``. Raises ValueError as ``Ask.decision`` does.
         """
         if not self.decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
-        entry = entry or self._cache.known_entry(origin)
+        entry = entry or self._known(origin)
         if entry and not (
             entry.has_delay
             or entry.is_unreachable
@@ -133,7 +131,7 @@ class Admission:
     @property
     def is_closing(self) -> bool:
         """Whether the crawl has begun to close: nothing is looked up any more."""
-        return self._cache.lookups.closing
+        return self._lookups.closing
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.
@@ -149,10 +147,6 @@ class Admission:
     def close(self) -> int:
         """Stop all timers; return how many requests are deferred."""
         return sum(queue.stop() for queue in self.queues)
-
-    def _start_lookups(self) -> None:
-        self.unknown.begin_lookups()
-        wake_engine(self._crawler)  # a queue of scrapy-redis may take more
 
     def _notify(self, origin: Origin) -> None:
         for call in self._listeners:

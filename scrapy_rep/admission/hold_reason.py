@@ -14,6 +14,9 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
 
+Head = Callable[[], Request | None]
+"""Returns, not removes, the next request of an origin; None if it can't be read."""
+
 
 @dataclass(frozen=True, eq=False)
 class HoldReason:
@@ -38,8 +41,7 @@ class Ask:
     """A request that wants to leave. It may be on disk, so it is read only if a reason needs it."""
 
     origin: Origin
-    head: Callable[[], Request | None]
-    """Returns the request; None if it can't be read."""
+    head: Head
     entry: Entry | None
     """The entry of the origin; None if robots.txt is not known."""
     decider: Decider
@@ -72,14 +74,11 @@ class Queue(Protocol):
     def hold_changed(self, origin: Origin) -> None:
         """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
 
-    def next_unknown(self) -> Origin | None:
+    def next_unknown(self) -> tuple[Origin, Head] | None:
         """Return the next origin whose requests wait for a lookup, and note that it was returned.
 
         None if there is none. It may be returned again, for another download slot.
         """
-
-    def head_of(self, origin: Origin) -> Request | None:
-        """Return, not remove, the next waiting request of ``origin`` in this queue, or None."""
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins have deferred requests, and whether all requests are deferred.

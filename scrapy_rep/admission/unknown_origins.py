@@ -18,14 +18,15 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
-from scrapy_rep.cache.cache import Cache
+from scrapy_rep.admission.hold_reason import Ask, Head, Hold, HoldReason, Queue
+from scrapy_rep.cache.cache import LookupResult
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.lookups import LookupResult
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.scrapy_internals import wake_engine
 
 UNKNOWN: Final = HoldReason("robots.txt is being looked up")
 
@@ -36,25 +37,25 @@ class UnknownOrigins:
     def __init__(
         self,
         crawler: Crawler,
-        cache: Cache,
+        lookups: Lookups,
         decider: Decider,
         queues: Sequence[Queue],
         ended: Callable[[Origin], None],
     ) -> None:
         """Call ``ended`` with each origin whose lookup has ended, or isn't needed any more."""
         self._crawler = crawler
-        self._cache = cache
+        self._lookups = lookups
+        lookups.on_room = self._room_has_come
         self._decider = decider
         self._queues = queues
         self._ended = ended
         self._under_way: set[Origin] = set()
         self.results: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
-        self._is_beginning = False
 
     @property
     def has_room(self) -> bool:
-        return self._cache.lookups.has_room
+        return self._lookups.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask`` must be looked up first.
@@ -77,26 +78,26 @@ class UnknownOrigins:
     def begin_lookups(self) -> None:
         """Begin as many lookups as there is room for; none while the engine is paused."""
         engine = self._crawler.engine
-        if self._is_beginning or engine is None or engine.paused:
+        if engine is None or engine.paused:
             return
-        self._is_beginning = True
-        try:
-            while self.has_room:
-                for queue in self._queues:
-                    if (origin := queue.next_unknown()) is not None:
-                        break
-                else:
-                    return
-                if origin not in self._under_way:
-                    self._look_up(origin)
-        finally:
-            self._is_beginning = False
+        while self.has_room:
+            for queue in self._queues:
+                if (found := queue.next_unknown()) is not None:
+                    break
+            else:
+                return
+            self._look_up(*found)
 
-    def _look_up(self, origin: Origin) -> None:
+    def _room_has_come(self) -> None:
+        self.begin_lookups()
+        wake_engine(self._crawler)  # a queue of scrapy-redis may take more
+
+    def _look_up(self, origin: Origin, head: Head) -> None:
+        if origin in self._under_way:
+            return
         self._under_way.add(origin)
         try:
-            request = next(filter(None, (each.head_of(origin) for each in self._queues)), None)
-            if request is not None:
+            if (request := head()) is not None:
                 self._decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged
@@ -110,8 +111,8 @@ class UnknownOrigins:
 
     def _lookup_done(self, origin: Origin, found: LookupResult | None) -> None:
         self._under_way.discard(origin)
-        if self._cache.lookups.closing:
+        if self._lookups.closing:
             return
-        if found is None or self._cache.known_entry(origin) is None:
+        if found is None or self._lookups.cache.known_entry(origin) is None:
             self.results[origin] = found and found.entry
         self._ended(origin)

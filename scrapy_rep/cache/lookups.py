@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeGuard
+from typing import Final, TypeGuard
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -28,13 +28,13 @@ from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats
+from scrapy_rep.cache.cache import Cache, LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookup_log import LookupLog
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
-from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Claim, Put, Release
@@ -57,14 +57,6 @@ _POLL_MAX: Final = 1.0
 _POLL_GROWTH: Final = 1.5
 _LOGGED_POLL: Final = 11
 """Number of reads, in some five seconds, after which it is logged for whom the lookup waits."""
-
-
-class LookupResult(NamedTuple):
-    """The result of a lookup."""
-
-    entry: Entry
-    robots: RobotsTxt | None
-    """The robots.txt whose rules are valid; None if no rules are valid."""
 
 
 Done = Callable[[LookupResult | None], object]
@@ -100,6 +92,7 @@ class Lookup:
 class Lookups:
     """All lookups of a crawl. After ``close``, CrawlClosingError is raised."""
 
+    cache: Cache
     policy: Policy
     store: WriteBehind
     fetch: Fetch
@@ -123,8 +116,6 @@ class Lookups:
     """Seconds in which lookups begin that read the store together: one by one costs more."""
 
     def __post_init__(self) -> None:
-        self.make: Callable[[Lookup, Record | Exception], LookupResult]
-        """Returns what those that wait get, of a record or an error. Set by the cache."""
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
@@ -173,7 +164,8 @@ class Lookups:
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
         """Return the result of ``join``.
 
-        Raises CrawlClosingError, also if the crawl is closed, and LookupError after an error.
+        After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError,
+        also if the crawl is closed, and LookupError after another error.
         """
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult | None] = Promise()
@@ -185,6 +177,15 @@ class Lookups:
     async def stored(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, from store or memory. Nothing is fetched."""
         return self._last(origin, await self.store.read([str(origin)]))
+
+    async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
+        """Return an entry of ``origin`` from its valid record; None if there is no such record.
+
+        Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
+        is not put in memory: this is left to a lookup, which also announces the record.
+        """
+        record = await self.stored(origin)
+        return self.cache.result_of(record, tokens).entry if self.is_fresh(record) else None
 
     def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         """Return whether ``record`` is valid, so that nothing has to be fetched."""
@@ -417,7 +418,9 @@ class Lookups:
         del self._all[lookup.origin]
         result = None
         try:
-            result = None if end is None else self.make(lookup, end)
+            if end is not None:
+                of_lookup = lookup.tokens, lookup.page, lookup.began
+                result = self.cache.put_result(lookup.origin, end, *of_lookup)
         except Exception:
             self._logger.exception("Error after the lookup of %s", lookup.origin)
         for done in lookup.waiters:

@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.lookups import Done
+from scrapy_rep.cache.lookups import Done, Lookups
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.decision.spellings import NO_ORIGIN, strictest_verdict
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
@@ -51,9 +50,9 @@ class Decision(NamedTuple):
 class Decider:
     """Decides on requests, from memory or after lookups; doesn't drop, count or announce any."""
 
-    def __init__(self, crawler: Crawler, cache: Cache, overrides: Overrides) -> None:
-        self._cache = cache
-        self._known = cache.known_entry
+    def __init__(self, crawler: Crawler, lookups: Lookups, overrides: Overrides) -> None:
+        self._lookups = lookups
+        self._known = lookups.cache.known_entry
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
@@ -119,7 +118,7 @@ class Decider:
         origin, target, tokens, _, _, override, _ = decision
         if origin is None:
             raise LookupError(f"{printable_request(request)} has no origin")
-        entry = await self._cache.entry(origin, tokens, request)
+        entry = (await self._lookups.result(origin, tokens, request)).entry
         target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
@@ -142,7 +141,7 @@ class Decider:
         origin, target, tokens, verdict, *_ = decision
         if verdict is not None or origin is None or origin == start:
             return verdict
-        entry = await self._cache.stored_entry(origin, tokens)
+        entry = await self._lookups.stored_entry(origin, tokens)
         if entry is None:
             return None
         return strictest_verdict(hop.url, target, tokens, entry.verdict)[1]
@@ -153,7 +152,7 @@ class Decider:
         Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
         """
         origin = origin_of_request(request)
-        self._cache.lookups.join(origin, self.tokens_of(request, origin), request, done)
+        self._lookups.join(origin, self.tokens_of(request, origin), request, done)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens of an override of ``origin``, else those of ``request``."""

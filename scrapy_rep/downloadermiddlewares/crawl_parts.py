@@ -76,7 +76,17 @@ class CrawlParts:
         """Readings of pauses, and handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
         store = shared_store(options)
-        lookups = Lookups(
+        count = partial(stats.count, crawler)
+        cache = Cache(
+            BoundedCache(max_bytes=options.memory_max_bytes),
+            options.policy,
+            clock,
+            self._send_parsed,
+            count=count,
+            crawler=crawler,
+        )
+        self.lookups: Lookups = Lookups(
+            cache=cache,
             policy=options.policy,
             store=store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
@@ -86,16 +96,13 @@ class CrawlParts:
             permits=options.concurrent_fetches or concurrent_requests(crawler.settings),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
-            count=partial(stats.count, crawler),
+            count=count,
             crawler=crawler,
         )
-        self.cache: Cache = Cache(
-            lookups, BoundedCache(max_bytes=options.memory_max_bytes), self._send_parsed
-        )
-        self.decider: Decider = Decider(crawler, self.cache, overrides)
+        self.decider: Decider = Decider(crawler, self.lookups, overrides)
         leases = HostLeases(store, clock)
         self.admission: Admission = Admission(
-            crawler, self.cache, self.decider, options, clock, leases
+            crawler, self.lookups, self.decider, options, clock, leases
         )
         self._dry_run = DryRun(crawler, drops, self.admission, clock) if options.dry_run else None
         self.asks_always: bool = options.dry_run or bool(overrides)
@@ -111,7 +118,7 @@ class CrawlParts:
         )
         self._wire = Wire(crawler, self.admission, self.gate, clock)
         self._refusals = Refusals(crawler, self.decider, announcer)
-        robots = Robots(self.cache, self.decider, self.admission.holds, leases.pause_until)
+        robots = Robots(self.lookups, self.decider, self.admission.holds, leases.pause_until)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, drops, self.admission, robots, self._wire, self._refusals):
             add_part(crawler, part)
@@ -136,7 +143,7 @@ class CrawlParts:
 
     async def _spider_opened(self) -> None:
         """Use the store, watch for the end, install the wire, and log how robots.txt is obeyed."""
-        self.cache.lookups.join_store()
+        self.lookups.join_store()
         self._loop.start(_INTERVAL, now=False)
         open_crawls.add(self._crawler)
         if not self.admission.queues:
@@ -165,7 +172,7 @@ class CrawlParts:
         self.gate.close()
         if deferred and not self._stores_requests:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
-        self.cache.lookups.close()
+        self.lookups.close()
 
     async def _spider_closed(self) -> None:
         """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
@@ -182,11 +189,11 @@ class CrawlParts:
         except TimeoutError:
             self._logger.warning("Some records of robots.txt may not have been stored")
         finally:
-            await self.cache.lookups.leave_store()
+            await self.lookups.leave_store()
 
     async def _finish(self) -> None:
         await sleep(0)  # Scrapy can't stop several crawls if one of them closes at once
-        await self.cache.lookups.finish()
+        await self.lookups.finish()
         await self._background.finish()
 
 

@@ -23,7 +23,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.hold_reason import Hold, Queue
+from scrapy_rep.admission.hold_reason import Head, Hold, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.protocol.origin import Origin
@@ -222,7 +222,7 @@ class RobotsAwarePriorityQueue(Queue):
         if lane.origin is None or self._admission is None:
             return Source.QUEUE
         try:
-            hold = self._admission.admit(lane.origin, partial(self._requests.first, lane))
+            hold = self._admission.admit(lane.origin, partial(self._first, lane))
         except Exception as error:  # noqa: BLE001 - logged
             # The middleware decides again. If that fails, too, it drops the request.
             what = "Error while checking whether requests to %s must wait"
@@ -245,10 +245,16 @@ class RobotsAwarePriorityQueue(Queue):
         admission = self._admission
         return admission is None or admission.deferral.is_overdue(since, hold, origin)
 
+    def _first(self, lane: Lane) -> Request | None:
+        request = self._requests.first(lane)
+        if request is None:
+            self._forget(lane)
+        return request
+
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if not self._requests.size_of(lane):  # none of its requests could be read
-            self._forget(lane)
-        elif hold.reason is UNKNOWN:
+            return
+        if hold.reason is UNKNOWN:
             self._holds.pop(lane, None)
             self._requests.set_unknown(lane)
         else:
@@ -306,15 +312,11 @@ class RobotsAwarePriorityQueue(Queue):
         if self._requests.wake(origin):
             wake_engine(self._crawler)
 
-    def next_unknown(self) -> Origin | None:
-        return self._requests.next_unknown()
-
-    def head_of(self, origin: Origin) -> Request | None:
-        for lane in self._requests.lanes_of(origin):
-            if (request := self._requests.first(lane)) is not None:
-                return request
-            self._forget(lane)
-        return None
+    def next_unknown(self) -> tuple[Origin, Head] | None:
+        lane = self._requests.next_unknown()
+        if lane is None or lane.origin is None:
+            return None
+        return lane.origin, partial(self._first, lane)
 
     def count_deferred(self) -> tuple[int, bool]:
         return len(self._since), len(self._since) == self._requests.lanes

@@ -174,9 +174,9 @@ class RequestHeaps:
         self.set_waiting(lane, math.inf)
         self._unknown[lane] = None
 
-    def next_unknown(self) -> Origin | None:
-        """Return the origin of the lane that was set unknown first, each time that of another."""
-        return self._unknown.popitem(last=False)[0].origin if self._unknown else None
+    def next_unknown(self) -> Lane | None:
+        """Return the lane that was set unknown first, each time another."""
+        return self._unknown.popitem(last=False)[0] if self._unknown else None
 
     def wake(self, origin: Origin) -> bool:
         """Make the lanes of ``origin`` ready; return whether any has waited."""

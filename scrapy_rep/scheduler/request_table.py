@@ -296,12 +296,11 @@ class RequestTable:
         query = "UPDATE lanes SET until = ?, asked = ? WHERE number = ?"
         self._run(query, (math.inf, self._next_served(), lane.number))
 
-    def next_unknown(self) -> Origin | None:
+    def next_unknown(self) -> Lane | None:
         lane = self._lane(_UNKNOWN)
-        if lane is None:
-            return None
-        self._run("UPDATE lanes SET asked = NULL WHERE number = ?", (lane.number,))
-        return lane.origin
+        if lane is not None:
+            self._run("UPDATE lanes SET asked = NULL WHERE number = ?", (lane.number,))
+        return lane
 
     def wake(self, origin: Origin) -> bool:
         query = """UPDATE lanes SET until = NULL, asked = NULL

@@ -43,13 +43,14 @@ class Parts:
         self.options = options = Options.from_settings(crawler.settings)
         self.network = Network(time)
         self.entries = BoundedCache()
-        self.cache = self.network.cache(self.entries, permits=permits)
+        self.lookups = self.network.lookups(self.entries, permits=permits)
+        self.cache = self.lookups.cache
         self.overrides = Overrides(options.overrides, time.clock.time)
-        self.decider = ObservedDecider(crawler, self.cache, self.overrides)
+        self.decider = ObservedDecider(crawler, self.lookups, self.overrides)
         self.store = lease_store(time) if store is None else store
         self.admission = Admission(
             crawler,
-            self.cache,
+            self.lookups,
             self.decider,
             options,
             time.clock,

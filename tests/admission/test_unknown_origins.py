@@ -60,7 +60,7 @@ def test_after_an_error_of_a_fetch_the_request_leaves(caplog, error):
 @pytest.mark.parametrize("gone", [True, False])
 def test_an_origin_whose_requests_are_gone_or_can_not_be_read_is_not_looked_up(caplog, gone):
     scene = Scene()
-    scene.queue.head_of = lambda origin: None if gone else 1 / 0
+    scene.queue._first = lambda lane: None if gone else 1 / 0
     scene.asks(A)
     assert scene.fetched == []
     assert caplog.messages == ([] if gone else [f"Error while looking up robots.txt of {A}"])
@@ -110,7 +110,7 @@ def test_after_the_close_nothing_is_looked_up():
     scene = Scene(permits=1)
     scene.asks(A, B, C)
     assert scene.admission.close() == 0
-    scene.cache.lookups.close()
+    scene.lookups.close()
     settle()
     assert scene.asks(D) == []
     assert scene.fetched == [A]

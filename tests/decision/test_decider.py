@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
+from scrapy_rep.cache.cache import LookupResult
 from scrapy_rep.decision.spellings import other_spellings
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -195,10 +196,10 @@ def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
     scene = Scene()
     scene.knows(RULES, ("other",))
 
-    async def entry_of_others(origin, tokens, page):
-        return scene.cache.known_entry(origin)
+    async def result_of_others(origin, tokens, page):
+        return LookupResult(scene.cache.known_entry(origin), None)
 
-    scene.cache.entry = entry_of_others
+    scene.lookups.result = result_of_others
     with pytest.raises(LookupError, match=r"no rules of http://site\.example for \('testbot',\)"):
         run(scene.decider.decision(page(), scene.known()))
 

@@ -7,6 +7,7 @@ httpx or Python that makes something else of a URL fails here.
 import asyncio
 from collections import Counter
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, Spider
@@ -142,7 +143,7 @@ class Judged:
 async def compare(shipped, certificate):
     handler, crawler = shipped.handler()
     judged = Judged()
-    decider = Decider(crawler, judged, Overrides((), None))
+    decider = Decider(crawler, SimpleNamespace(cache=judged), Overrides((), None))
     wire = shipped.wire()
     await wire.open(certificate)
     expected = {}

@@ -93,7 +93,7 @@ class Scene:
         self.crawler.engine = SimpleNamespace(downloader=None, paused=True)
         self.middleware = RobotsTxtMiddleware.from_crawler(self.crawler)
         self.parts = get_part(self.crawler, CrawlParts)
-        self.parts.cache.lookups.read_after = 0.0
+        self.parts.lookups.read_after = 0.0
         self.admission = self.middleware.admission
 
     def record(self, kind):
@@ -109,14 +109,16 @@ class Scene:
     def knows(self, kind):
         """Put the robots.txt of a site in memory."""
         record = self.record(kind)
-        self.parts.cache.put_record(record.origin, record, self.middleware.decider.tokens.default())
+        self.parts.lookups.cache.put_record(
+            record.origin, record, self.middleware.decider.tokens.default()
+        )
 
     def finds(self, kind):
         """Put it in the store, where it is looked up."""
         record = self.record(kind)
         state, body = record.encode()
         put = Put(str(record.origin), state, body, record.last.evidence.at)
-        self.parts.cache.lookups.store.put(put)
+        self.parts.lookups.store.put(put)
         settle()
 
     def has_sent(self):

@@ -198,9 +198,8 @@ async def test_a_long_rule_is_cut_in_log_lines_messages_and_the_report(web, tmp_
 async def test_a_crawl_whose_start_requests_are_all_disallowed_says_so(web, monkeypatch):
     site, other = web.site(robots("User-agent: *\nDisallow: /\n")), web.site()
     site_rule = f"Disallow: / (line 2 of {site.url('/robots.txt')})"
-    other.change(
-        robots("User-agent: *\nDisallow: /no"), paths={"/to": [redirect(site.url("/led"))]}
-    )
+    later = [["wait", 0.2], *robots("User-agent: *\nDisallow: /no")]
+    other.change(later, paths={"/to": [redirect(site.url("/led"))]})
     closed = [site.url("/a"), site.url("/b"), other.url("/to"), other.url("/no")]
     closed = [Request(url, meta={"handle_httpstatus_all": False}) for url in closed]
     result = await crawl(*closed, settings=AS_BY_DEFAULT)

@@ -376,7 +376,7 @@ class Model:
 
     def close(self):
         self.admission.close()
-        self.parts.cache.lookups.close()
+        self.parts.lookups.close()
         settle()
 
     def is_killed(self):
@@ -422,7 +422,7 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.admission.unknown
-        has_room = self.parts.cache.lookups.has_room
+        has_room = self.parts.lookups.has_room
         waiting = dict(self.queue._requests.waiting())
         due = []
         for lane, until, is_unknown in self.lanes():

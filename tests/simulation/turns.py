@@ -36,7 +36,7 @@ from scrapy_rep.stores.base import PAUSE, Claim, StoreError, host_of_key
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.concurrency import Clock
-from tests.made_up_network import make_cache
+from tests.made_up_network import make_lookups
 from tests.simulation.loop import DeadlockError, SimulatedLoop, ViolationError
 
 ROUND_TRIP = 0.02
@@ -168,17 +168,17 @@ class Worker:
         store._reader = store._writer = shared
         policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
         # What it knows doesn't expire.
-        cache = make_cache(store, Clock(lambda: loop.now + EPOCH, loop.time), policy=policy)
-        self.decider = Decider(crawler, cache, Overrides((), self.time))
+        lookups = make_lookups(store, Clock(lambda: loop.now + EPOCH, loop.time), policy=policy)
+        self.decider = Decider(crawler, lookups, Overrides((), self.time))
         leases = HostLeases(store, clock)
-        self.admission = Admission(crawler, cache, self.decider, options, clock, leases)
+        self.admission = Admission(crawler, lookups, self.decider, options, clock, leases)
         for origin, delay in world.delays.items():
             body = f"User-agent: *\nCrawl-delay: {delay}\n".encode() if delay else b""
             evidence = Evidence(
                 loop.now + EPOCH, url="", status=200, cache_control="max-age=999999999"
             )
             record = policy.record_after(None, origin, Available(body, evidence), jitter=0.0)
-            cache.put_record(origin, record, self.decider.tokens.default())
+            lookups.cache.put_record(origin, record, self.decider.tokens.default())
         drops = SimpleNamespace(announcer=SimpleNamespace(send_verdict=lambda *_: None))
         more = {"dry_run": None, "stores_requests": True}
         self.gate = Gate(crawler, self.admission, drops, clock, self.decide_again, **more)
