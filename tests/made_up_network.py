@@ -23,7 +23,7 @@ def make_lookups(store, clock, *, policy=POLICY, fetch=None, parsed=None, entrie
     own = {"jitter": lambda: 0.0, "permits": 16, "name": "worker"}
     own |= {"send_record": lambda *_: None, "lease": 20.0, "read_after": 0.0, **more}
     cache = Cache(BoundedCache() if entries is None else entries, policy, clock, parsed)
-    return Lookups(cache=cache, policy=policy, store=store, fetch=fetch, clock=clock, **own)
+    return Lookups(cache=cache, store=store, fetch=fetch, **own)
 
 
 class Network:

@@ -60,11 +60,14 @@ class Cache:
     ) -> None:
         self._entries = entries
         self._entry_of = entries.get
-        self._policy = policy
+        self.policy: Policy = policy
+        self.clock: Clock = clock
+        self.count: Callable[[str], None] = count
+        self.crawler: Crawler | None = crawler
+        """The crawl whose log lines these are; None without one."""
         self._parsed = parsed
         self._time = clock.time
         self._began = self._time()
-        self._count = count
         self._logger = LimitedLogger(__name__, crawler)
 
     def known_entry(self, origin: Origin) -> Entry | None:
@@ -94,13 +97,13 @@ class Cache:
                 raise end  # noqa: TRY301 - as if it had been raised here
             known, fetched = self.known_entry(origin), end.last.evidence.at
             if known is None and self._entries.evicted and self._began <= fetched < began:
-                self._count(stats.MEMORY_MISSES)
+                self.count(stats.MEMORY_MISSES)
             is_known = known is not None and known.start == fetched
             result = self.put_record(origin, end, *token_lists)
         except Exception:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
             now = self._time()
-            entry = Entry(Access(_ERROR, None, now, now + self._policy.retry_delay))
+            entry = Entry(Access(_ERROR, None, now, now + self.policy.retry_delay))
             self._entries.put(origin, entry, entry.nbytes)
             return LookupResult(entry, None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
@@ -121,7 +124,7 @@ class Cache:
 
     def result_of(self, record: Record, *token_lists: Tokens) -> LookupResult:
         """Do as ``put_record``, but don't put an entry that is new in memory."""
-        access = self._policy.access(record, self._time())
+        access = self.policy.access(record, self._time())
         known = self._entries.get(record.origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
         robots = None

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeGuard
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import CancelledError, Deferred
 
@@ -93,14 +92,12 @@ class Lookups:
     """All lookups of a crawl. After ``close``, CrawlClosingError is raised."""
 
     cache: Cache
-    policy: Policy
     store: WriteBehind
     fetch: Fetch
     """Fetches a robots.txt. Called with its origin and the request that waits."""
     send_record: SendRecord
     """Called with the record of each lookup, the record before (the same object if nothing was
     fetched, None if there was none), and the request that waited."""
-    clock: Clock
     jitter: Callable[[], float]
     """Returns a random number from 0 to 1."""
     permits: int
@@ -109,13 +106,12 @@ class Lookups:
     """Name of this crawl, which no other crawl with the same store has."""
     lease: float
     """Duration of the lease under which a worker fetches, in seconds."""
-    count: Callable[[str], None] = lambda _: None
-    crawler: Crawler | None = None
-    """The crawl whose log lines these are; None without one."""
     read_after: float = 0.01
     """Seconds in which lookups begin that read the store together: one by one costs more."""
 
     def __post_init__(self) -> None:
+        self.policy: Policy = self.cache.policy
+        self.clock: Clock = self.cache.clock
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
@@ -128,8 +124,8 @@ class Lookups:
         """Those whose fetch takes long, which are no longer in ``_under_way``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
         self._began = self.clock.time()
-        self._log = LookupLog(self.policy, self._began, self.crawler)
-        self._logger = LimitedLogger(__name__, self.crawler)
+        self._log = LookupLog(self.policy, self._began, self.cache.crawler)
+        self._logger = LimitedLogger(__name__, self.cache.crawler)
         self._tasks = Background()
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=MAX_ENTRIES)
         """Records that are not stored: of failures on the route, for example at a proxy, of
@@ -286,7 +282,7 @@ class Lookups:
         if not self.is_fresh(record):
             return False
         if self._unstored.get(lookup.origin) is not record:
-            self.count(stats.STORE_FOUND)
+            self.cache.count(stats.STORE_FOUND)
             self._unstored.discard(record.origin)
             self._log.log_stored(record, self.clock.time())
             self.send_record(record, record, lookup.page)
@@ -319,7 +315,7 @@ class Lookups:
     def _wait_for_other(self, lookup: Lookup, left: float) -> None:
         """Do the lookup again in a while; it doesn't count until then."""
         if lookup.polls == 0:
-            self.count(stats.STORE_WAITED)
+            self.cache.count(stats.STORE_WAITED)
         if lookup.polls == _LOGGED_POLL:
             self._logger.info(
                 "Waiting for robots.txt of %s: another worker fetches it, or was killed while it "

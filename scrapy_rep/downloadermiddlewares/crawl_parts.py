@@ -76,28 +76,23 @@ class CrawlParts:
         """Readings of pauses, and handlers of the signal ``robots_parsed``."""
         self._drops = drops = Drops(crawler, announcer)
         store = shared_store(options)
-        count = partial(stats.count, crawler)
         cache = Cache(
             BoundedCache(max_bytes=options.memory_max_bytes),
             options.policy,
             clock,
             self._send_parsed,
-            count=count,
+            count=partial(stats.count, crawler),
             crawler=crawler,
         )
         self.lookups: Lookups = Lookups(
             cache=cache,
-            policy=options.policy,
             store=store,
             fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
             send_record=announcer.send_record,
-            clock=clock,
             jitter=random.random,
             permits=options.concurrent_fetches or concurrent_requests(crawler.settings),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
-            count=count,
-            crawler=crawler,
         )
         self.decider: Decider = Decider(crawler, self.lookups, overrides)
         leases = HostLeases(store, clock)
