@@ -10,6 +10,7 @@ import re
 from dataclasses import fields
 from datetime import date
 from importlib import import_module
+from operator import attrgetter
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -286,6 +287,20 @@ class Ratio(SphinxRole):
             return [], []
 
 
+class Step(SphinxRole):
+    """A function, and its file: ``:step:`admission.hosts:Hosts.ended```."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return both. Complain of a function that the code doesn't have."""
+        module, _, name = self.text.partition(":")
+        try:
+            attrgetter(name)(import_module(f"scrapy_rep.{module}"))
+        except (ImportError, AttributeError):
+            logger.warning("%s is no function", self.text, location=self.get_location())
+        file = nodes.literal(text=f"{module.replace('.', '/')}.py")
+        return [nodes.strong(text=name), nodes.Text(" ("), file, nodes.Text(")")], []
+
+
 class AcidBars(SphinxDirective):
     """A bar for each crawler of the acid test. Their numbers are in the table of the same rows."""
 
@@ -330,4 +345,5 @@ def setup(app: Sphinx) -> None:
     app.add_directive("acid-bars", AcidBars)
     app.add_directive("measured", Measured)
     app.add_role("ratio", Ratio())
+    app.add_role("step", Step())
     app.connect("env-check-consistency", check_all_described)

@@ -135,7 +135,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         wire = self._wire
         if wire is None or self._refusals is None:
             return response
-        wire.ended(request, unsent="cached" in response.flags)
+        wire.bypassed(request, unsent="cached" in response.flags)
         if response.status in POSSIBLE_REFUSALS:
             self._refusals.report(request, response)
         if response.url == request.url:
@@ -150,7 +150,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         if isinstance(exception, GivenBackError):
             return exception.request
         if self._wire is not None:
-            self._wire.ended(request, unsent=isinstance(exception, IgnoreRequest))
+            self._wire.bypassed(request, unsent=isinstance(exception, IgnoreRequest))
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a request of its own with a copy of the meta of ``request``.

@@ -108,8 +108,8 @@ class Wire:
             raise GivenBackError(self.gate.give_back(request))
         return await download(request)
 
-    def ended(self, request: Request, *, unsent: bool) -> None:
-        """Take the ticket of a request that another middleware has ended.
+    def bypassed(self, request: Request, *, unsent: bool) -> None:
+        """Take the ticket of a request that another middleware has answered, or dropped.
 
         Its turn is given back if it is ``unsent``: it came from a cache, or was dropped.
         """
