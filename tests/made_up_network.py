@@ -18,11 +18,11 @@ LONG = 1_000_000
 """Seconds for which a result is valid if a test does not say."""
 
 
-def make_lookups(store, clock, *, policy=POLICY, fetch=None, parsed=None, entries=None, **more):
+def make_lookups(store, clock, *, policy=POLICY, fetch=None, entries=None, **more):
     """Lookups with that store, clock and fetch, and a cache of their own."""
     own = {"jitter": lambda: 0.0, "permits": 16, "name": "worker"}
     own |= {"send_record": lambda *_: None, "lease": 20.0, "read_after": 0.0, **more}
-    cache = Cache(BoundedCache() if entries is None else entries, policy, clock, parsed)
+    cache = Cache(BoundedCache() if entries is None else entries, policy, clock, lambda *_: None)
     return Lookups(cache=cache, store=store, fetch=fetch, **own)
 
 
@@ -43,11 +43,8 @@ class Network:
     def lookups(self, entries=None, *, permits=16):
         """Lookups with a store of its own, which fetch here; ``entries`` are those in memory."""
         store = WriteBehind(MemoryStore(max_bytes=2**24), clock=self.time.clock)
-        own = {"fetch": self.fetch, "parsed": self.parsed, "entries": entries}
-        return make_lookups(store, self.time.clock, **own, permits=permits)
-
-    def parsed(self, robots, page):
-        """Do nothing with a robots.txt that was parsed."""
+        own = {"fetch": self.fetch, "entries": entries, "permits": permits}
+        return make_lookups(store, self.time.clock, **own)
 
     async def fetch(self, origin, page):
         assert origin not in self.under_way

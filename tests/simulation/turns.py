@@ -167,7 +167,6 @@ class Worker:
         store = WriteBehind(shared, name="it", timeout=STORE_TIMEOUT, clock=clock)
         store._reader = store._writer = shared
         policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
-        # What it knows doesn't expire.
         lookups = make_lookups(store, Clock(lambda: loop.now + EPOCH, loop.time), policy=policy)
         self.decider = Decider(crawler, lookups, Overrides((), self.time))
         leases = HostLeases(store, clock)
