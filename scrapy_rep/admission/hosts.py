@@ -29,9 +29,10 @@ from scrapy_rep.admission.pauses import CHECK_INTERVAL, REFUSALS, Pause, Pauses
 from scrapy_rep.fetch.download_settings import default_download_timeout
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import PAUSE, Lease
+from scrapy_rep.stores.base import PAUSE
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import host_of
 
 _LEASE: Final = 60.0
@@ -39,9 +40,11 @@ _LEASE: Final = 60.0
 unless the delay is longer: for a host with a delay, and for other workers after a probe."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those that nothing waits for are forgotten."""
-_NOT_CLAIMED: Final = Lease("", 0.0)
-"""In place of the lease of a host if the request was cancelled while it was claimed."""
 
+_GIVES_UP: Final = (
+    "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: its requests "
+    "are dropped until then"
+)
 IN_DELAY: Final = HoldReason("the site has a delay")
 IN_PAUSE: Final = HoldReason("the site answered 429 or 503")
 
@@ -87,6 +90,7 @@ class Hosts:
         listener: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
         self.delays: Delays = Delays(crawler, options)
         self.pauses: Pauses = Pauses(crawler, options, clock)
         self._clock = clock
@@ -157,10 +161,13 @@ class Hosts:
         try:
             other = await self.leases.claim(host.name, seconds)
         except BaseException:  # cancelled
-            self._not_acquired(host, request, delay, _NOT_CLAIMED)
+            self._not_sent(host, request, 0.0)
             raise
         if other is not None:
-            self._not_acquired(host, request, delay, other)
+            # The lease of another worker may be shortened, when it gets its response.
+            self._not_sent(host, request, min(other.left, max(CHECK_INTERVAL, delay)))
+            if other.holder == PAUSE:
+                self._adopt_pause(host, other.left)
         # That may have taken long, and a pause may have begun.
         if (hold := self._hold_on_wire(origin, request, delay)) is not None:
             return hold
@@ -170,17 +177,10 @@ class Hosts:
         self._leased[host.name] = request
         return None
 
-    def _not_acquired(self, host: Host, request: Request, delay: float, lease: Lease) -> None:
-        """Let the next request be sent when the lease of another worker ends; adopt its pause."""
-        is_last = host.last is request
-        if is_last:
-            host.last = None
-            # The lease of another worker may be shortened, when it gets its response.
-            wait = min(lease.left, max(CHECK_INTERVAL, delay))
-            host.next_to_send = self._clock.monotonic() + wait
-        if lease.holder == PAUSE:
-            self._adopt_pause(host, lease.left)
-        if is_last:
+    def _not_sent(self, host: Host, request: Request, seconds: float) -> None:
+        """Let the next request be sent in ``seconds``, unless another has taken the turn."""
+        if host.last is request:
+            host.last, host.next_to_send = None, self._clock.monotonic() + seconds
             self._notify(host)
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
@@ -229,16 +229,19 @@ class Hosts:
             self._is_reading = False
 
     def _adopt_pause(self, host: Host, left: float) -> None:
-        self._set_pause(host, self.pauses.of_other_worker(host.pause, host.name, left))
+        self._set_pause(host, self.pauses.of_other_worker(host.pause, left, host.delay))
 
     def _set_pause(self, host: Host, pause: Pause | None) -> float:
         """Set a pause, without a probe, or None; return its seconds if it is new, else 0."""
-        if pause is host.pause:
+        before, seconds = host.pause, 0.0
+        if pause is before:
             return 0.0
-        host.pause, host.next_to_leave, seconds = pause, -math.inf, 0.0
+        host.pause, host.next_to_leave = pause, -math.inf
         if pause is None:
             del self.refused[host.name]
         else:
+            if pause.gives_up and not (before and before.gives_up and before.since == pause.since):
+                self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])
             self.refused[host.name] = host
             now = self._clock.monotonic()
             if host.last is not None:  # its response does not count any more

@@ -27,7 +27,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.requests import host_of, origin_of_request
+from scrapy_rep.utils.requests import origin_of_request
 
 CHECK_INTERVAL: Final = 1.0
 """Seconds until the next request leaves, if the one before has not become the probe."""
@@ -89,18 +89,21 @@ class Pauses:
         if sent_at == math.inf:  # the next request is the probe
             return before
         if response is None or not _is_of_site(response, request):
-            return self._after_no_answer(before, request, sent_at) if is_probe else before
+            return self._after_no_answer(before, sent_at) if is_probe else before
         asked = self._seconds_asked(response)
         if before is not None and sent_at < before.until:
             return before if asked is None else self._extended(before, request, response, asked)
         return None if asked is None else self._after_refusal(before, request, response, asked)
 
-    def of_other_worker(self, before: Pause | None, host: str, left: float) -> Pause | None:
-        """Return a pause of ``host`` that ends in ``left`` seconds, unless ``before`` is later."""
+    def of_other_worker(self, before: Pause | None, left: float, delay: float) -> Pause | None:
+        """Return a pause that ends in ``left`` seconds, unless ``before`` is later.
+
+        It may last as long as the ``delay`` of the host, which has asked for less.
+        """
         until = self._clock.monotonic() + left
         if not self.is_enabled or (before and until <= before.until + _CLOCK_SLACK):
             return before
-        return self._pause(before, host, left)
+        return self._pause(before, left, delay=delay)
 
     def _seconds_asked(self, response: Response) -> float | None:
         """Return the seconds that a refusal asks to wait, 0 if it asks for none; else None.
@@ -121,14 +124,14 @@ class Pauses:
             doubled, asked = self._doubled(before)
         seconds = min(asked, self._max)
         self._report(request, response.status, seconds)
-        return self._pause(before, host_of(request), seconds, doubled)
+        return self._pause(before, seconds, doubled)
 
-    def _after_no_answer(self, before: Pause | None, request: Request, sent_at: float) -> Pause:
+    def _after_no_answer(self, before: Pause | None, sent_at: float) -> Pause:
         # A host must not let one request after the other run into a timeout.
         least = _UNANSWERED * (self._clock.monotonic() - sent_at)
         doubled, seconds = self._doubled(before)
         seconds = min(max(seconds, least), self._max)
-        return self._pause(before, host_of(request), seconds, doubled)
+        return self._pause(before, seconds, doubled)
 
     def _extended(self, before: Pause, request: Request, response: Response, asked: float) -> Pause:
         """Return the pause after a refusal of what was sent before it."""
@@ -143,7 +146,7 @@ class Pauses:
         # Refusals that arrive together are logged once.
         if longer > CHECK_INTERVAL:
             self._report(request, response.status, seconds)
-        return self._pause(before, host_of(request), seconds)
+        return self._pause(before, seconds)
 
     def _doubled(self, before: Pause | None) -> tuple[float, float]:
         """Return twice the seconds of the last pause, without and with jitter."""
@@ -152,7 +155,7 @@ class Pauses:
         return doubled, doubled * (1 + _JITTER * random.random())  # noqa: S311 - no secret
 
     def _pause(
-        self, before: Pause | None, host: str, seconds: float, doubled: float | None = None
+        self, before: Pause | None, seconds: float, doubled: float | None = None, delay: float = 0.0
     ) -> Pause:
         """Return a pause that ends in ``seconds``; ``doubled`` is that of ``before`` if None.
 
@@ -166,13 +169,7 @@ class Pauses:
             before = None
         since = before.since if before else now
         began = before.began if before and now < before.until else now
-        gives_up = until > since + self._timeout + CHECK_INTERVAL
-        if gives_up and not (before and before.gives_up):
-            self._logger.warning(
-                "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
-                "its requests are dropped until then",
-                ascii(host)[1:-1],
-            )
+        gives_up = until > since + self._timeout + CHECK_INTERVAL + delay
         return Pause(since, began, until, gives_up, doubled)
 
     def _report(self, request: Request, status: int, seconds: float) -> None:

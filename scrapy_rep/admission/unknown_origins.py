@@ -3,10 +3,7 @@
 A crawl may have requests to many thousands of unknown origins, and a lookup (of the record in the
 store, else by a fetch) for all of them at once would need too much memory. So when there is room,
 the queue is asked for the next unknown origin, and its lookup begins, with a request that waits for
-it in the queue. At most REP_CONCURRENT_FETCHES lookups are under way, without those of slow sites
-and those that wait for another worker.
-
-A fetch takes its route from the request: proxy, bind address and User-Agent.
+it in the queue. A fetch takes its route from that: proxy, bind address and User-Agent.
 """
 
 from __future__ import annotations
@@ -81,10 +78,8 @@ class UnknownOrigins:
         if engine is None or engine.paused:
             return
         while self.has_room:
-            for queue in self._queues:
-                if (found := queue.next_unknown()) is not None:
-                    break
-            else:
+            unknown = (queue.next_unknown() for queue in self._queues)
+            if (found := next(filter(None, unknown), None)) is None:
                 return
             self._look_up(*found)
 

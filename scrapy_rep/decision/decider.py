@@ -42,10 +42,6 @@ class Decision(NamedTuple):
     """The judgement of the usage preferences; None if no purposes are declared, or the request was
     decided without them."""
 
-    def mark_entry_used(self) -> None:
-        if self.entry is not None:
-            self.entry.mark_used()
-
 
 class Decider:
     """Decides on requests, from memory or after lookups; doesn't drop, count or announce any."""

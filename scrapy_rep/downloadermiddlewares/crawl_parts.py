@@ -164,10 +164,10 @@ class CrawlParts:
     def _close(self) -> None:
         """End all waits and lookups. Called while the engine closes, and at the end."""
         deferred = self.admission.close()
+        self.lookups.close()
         self.gate.close()
         if deferred and not self._stores_requests:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
-        self.lookups.close()
 
     async def _spider_closed(self) -> None:
         """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""

@@ -99,7 +99,7 @@ class Gate:
         self._clock = clock
         self._process_request = process_request
         self._dry_run = dry_run
-        self._stores_requests = stores_requests
+        self.stores_requests: bool = stores_requests
         self._waiters: dict[Origin, dict[Promise[None], None]] = {}
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
@@ -119,7 +119,7 @@ class Gate:
             # A direct request that is given back comes again at once: not a second time.
             if was_closing and ticket.was_given_back and ticket.source == Source.DIRECT:
                 raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
-            return self.give_back(request, closing=True)
+            return self.give_back(request)
         except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception
             raise
         except Exception as error:  # noqa: BLE001 - logged by the next call
@@ -254,9 +254,9 @@ class Gate:
 
     # Back to the queue, and dropped.
 
-    def give_back(self, request: Request, *, closing: bool = False) -> Request:
+    def give_back(self, request: Request) -> Request:
         """Return a copy for the scheduler; if the crawl closes and none stores it, drop it."""
-        if (closing or self._admission.is_closing) and not self._stores_requests:
+        if self._admission.is_closing and not self.stores_requests:
             raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
         stats.count(self._crawler, stats.RETURNED)
         return copy_for_scheduler(request)
@@ -276,7 +276,8 @@ class Gate:
     ) -> RobotsTxtDisallowed:
         verdict: Any = decision.verdict
         origin = decision.origin
-        decision.mark_entry_used()
+        if decision.entry is not None:
+            decision.entry.mark_used()
         if origin is not None:
             self._announcer.send_verdict(request, verdict, origin, decision)
         if verdict.reason is Reason.UNREACHABLE and source is Source.OVERDUE:
@@ -314,8 +315,9 @@ class Gate:
             with self._uncounted(source):
                 decision = await self.decider.decision(request, decision)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
-            is_new = is_again and entry is not None and now - entry.start < _LIFE
-            if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):
+            if is_again and entry is not None and now - entry.start < _LIFE:
+                break
+            if verdict and verdict.allowed and entry and not entry.is_valid(now):
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)
         return decision

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
-from scrapy_rep.utils.scrapy_internals import wrap_downloads
+from scrapy_rep.utils.scrapy_internals import is_closing, wrap_downloads
 
 _Download = Callable[[Request], Awaitable[Response]]
 _LONGEST: Final = 2.0
@@ -136,23 +137,26 @@ class Wire:
                 ticket, asked = ticket_of(request), asked + 1
             began = self._monotonic()
             await self._places.wait(slot)
-            latest += self._monotonic() - began
-            hold, is_admitted = None, ticket is None
-            try:
-                if ticket is not None:
-                    hold = await self._admission.admit_to_wire(request, ticket)
-                    # The place, or the store, may have come late, but not each time.
-                    is_admitted = hold is None and (
-                        self._time() < ticket.end or asked >= _MOST_ASKED
-                    )
-            finally:
-                if not is_admitted:
-                    self._places.leave(slot)
-            if is_admitted:
+            if ticket is None:
                 return
+            latest += self._monotonic() - began
+            # Of another scheduler up to a thousand requests may wait for a place.
+            is_stored = self.gate.stores_requests and ticket.source == Source.SCHEDULER
+            if is_stored and is_closing(self._crawler):
+                self._places.leave(slot)
+                raise GivenBackError(self.gate.give_back(request))
+            try:
+                hold = await self._admission.admit_to_wire(request, ticket)
+            except BaseException:
+                self._places.leave(slot)
+                raise
+            # The place, or the store, may have come late, but not each time.
+            if hold is None and (self._time() < ticket.end or asked >= _MOST_ASKED):
+                return
+            self._places.leave(slot)
             if hold is not None:
                 # A middleware may send a request to the host each time.
-                is_again = ticket is not None and ticket.was_given_back and hold.reason is IN_DELAY
+                is_again = ticket.was_given_back and hold.reason is IN_DELAY
                 await self._wait(request, hold, math.inf if is_again else latest)
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
@@ -177,14 +181,14 @@ class Wire:
             if not has_agent:
                 del request.headers[b"User-Agent"]
         if returned is not None:
+            if not has_agent:
+                returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
 
     async def _wait(self, request: Request, hold: Hold, latest: float) -> None:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
-        try:
+        with suppress(CrawlClosingError):
             if hold.until <= latest:
                 await self.gate.wait(origin_of_request(request), hold, Source.WIRE)
                 return
-        except CrawlClosingError:
-            pass
         raise GivenBackError(self.gate.give_back(request))

@@ -26,6 +26,7 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Head, Hold, Queue
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unknown_origins import UNKNOWN
+from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.jobdir_state import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
@@ -233,7 +234,7 @@ class RobotsAwarePriorityQueue(Queue):
             return Source.QUEUE
         if hold.reason.defers:
             since = self._since.get(lane, self._clock.monotonic())
-            if self._is_overdue(since, hold, lane.origin):
+            if self._is_overdue(self._admission.deferral, since, hold, lane.origin):
                 return Source.OVERDUE
             if lane not in self._since:
                 self._since[lane] = since
@@ -241,9 +242,8 @@ class RobotsAwarePriorityQueue(Queue):
         self._let_wait(lane, hold)
         return None
 
-    def _is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:
-        admission = self._admission
-        return admission is None or admission.deferral.is_overdue(since, hold, origin)
+    def _is_overdue(self, deferral: Deferral, since: float, hold: Hold, origin: Origin) -> bool:
+        return deferral.is_overdue(since, hold, origin)
 
     def _first(self, lane: Lane) -> Request | None:
         request = self._requests.first(lane)
@@ -253,8 +253,8 @@ class RobotsAwarePriorityQueue(Queue):
 
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if not self._requests.size_of(lane):  # none of its requests could be read
-            return
-        if hold.reason is UNKNOWN:
+            self._forget(lane)
+        elif hold.reason is UNKNOWN:
             self._holds.pop(lane, None)
             self._requests.set_unknown(lane)
         else:

@@ -29,7 +29,8 @@ class Scene(Parts):
         popped = []
         while (request := self.queue.pop()) is not None:
             # As the middleware does.
-            self.decider.known_decision(request).mark_entry_used()
+            if (entry := self.decider.known_decision(request).entry) is not None:
+                entry.mark_used()
             popped.append((origin_of(request.url), Source(request.meta[TICKET_KEY][4])))
         settle()
         return popped

@@ -212,6 +212,16 @@ def test_a_longer_pause_may_be_too_long(caplog):
     assert not scene.worker.hosts.is_dropping("a.example")
 
 
+def test_a_delay_that_a_pause_keeps_is_no_time_of_refusals():
+    worker = Worker(REP_DEFER_TIMEOUT=60)
+    worker.knows_delay(delay=120)
+    first = page(1)
+    assert worker.sends(first) is None
+    worker.answered(first, 429)
+    worker.reads_pauses()
+    assert worker.leaves(page(2)) == ("the site answered 429 or 503", 120)
+
+
 def test_one_probe_is_sent_however_a_host_is_written():
     scene = Probing("http://[0:0:0:0:0:0:0:1]:8000")
     scene.worker.time.advance(3)

@@ -112,6 +112,17 @@ def test_a_crawl_without_deferred_requests_is_closed():
     assert len(scene.queue) == 1, "it waits for a lookup"
 
 
+def test_what_can_not_be_read_is_not_deferred():
+    scene, of_same_host = Scene(), origin_of(f"https://{A.host}")
+    scene.knows(A, b"User-agent: *\nCrawl-delay: 30")
+    scene.knows(of_same_host, unreachable=True, seconds=30)
+    assert scene.asks(A) == [A]
+    requests = scene.queue._requests
+    requests.first = requests.give_up  # as a table that can read none of its requests
+    assert scene.asks(of_same_host) == []
+    assert scene.admission.deferral.count_deferred() == len(scene.queue) == 0
+
+
 def test_the_line_names_three_origins_and_counts_the_others():
     scene = IdleScene(a=9, b=9, c=9, d=9, e=9)
     origins = [origin_of(f"http://{name}.example") for name in "abcde"]

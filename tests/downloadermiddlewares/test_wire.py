@@ -102,6 +102,18 @@ def test_what_has_to_wait_long_is_given_back():
     assert len(scene.sent) == 1
 
 
+def test_what_is_given_back_has_its_own_headers():
+    scene = Scene()
+    request = page(1)
+
+    async def gives_back(request):
+        return request.copy()
+
+    scene.gate._process_request = gives_back
+    task = scene.downloads(request, seconds=0)
+    assert task.exception().request.headers == request.headers == {}
+
+
 def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     scene = Scene()
 

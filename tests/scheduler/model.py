@@ -212,7 +212,8 @@ class Model:
         ):
             self.end(request)
             return
-        decision.mark_entry_used()
+        if decision.entry is not None:
+            decision.entry.mark_used()
         request.meta["delay"] = self.admission.hosts.delays.kept(decision)
 
     def sends(self):

@@ -62,9 +62,8 @@ async def each_is_a_probe(self, origin, request, delay):
     return await acquire(self, origin, request, delay)
 
 
-def who_is_refused_stays_the_probe(self, host, request, delay, lease):
-    if lease.holder == PAUSE:
-        self._adopt_pause(host, lease.left)
+def who_is_refused_stays_the_probe(self, host, request, seconds):
+    pass
 
 
 def any_request_ends_the_lease(self, request, sent_at, response):
@@ -91,7 +90,7 @@ BREAKAGES = {
         (Gate, "_hold_changed", one_of_those_who_wait_is_woken),
         (Hosts, "ended", the_delay_counts_from_the_send),
         (Hosts, "acquire", each_is_a_probe),
-        (Hosts, "_not_acquired", who_is_refused_stays_the_probe),
+        (Hosts, "_not_sent", who_is_refused_stays_the_probe),
         (Pauses, "after", who_was_under_way_ends_the_pause),
         (Hosts, "read_pauses", pauses_are_not_read),
         (Hosts, "ended", any_request_ends_the_lease),
