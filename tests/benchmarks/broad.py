@@ -87,7 +87,9 @@ def pop(options):
     for slots in options.slots:
         for waiting in (0, 90):
             requests = [
-                Request(f"http://{host(n)}/{path}") for path in range(2) for n in range(slots)
+                Request(f"http://{host(n)}/{path}")
+                for path in range(max(2, 40 // slots))  # more than are taken out at a time
+                for n in range(slots)
             ]
             times = {}
             for name, make in (("scrapy", scrapys), ("ours", ours)):
