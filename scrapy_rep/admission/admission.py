@@ -51,7 +51,7 @@ class Admission:
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
         self.unknown: UnknownOrigins = UnknownOrigins(
-            crawler, lookups, decider, self.queues, self._notify
+            crawler, lookups, decider, self.queues, self.pause_of, self._notify
         )
         self.deferral: Deferral = Deferral(crawler, lookups.cache, options, clock, self.queues)
         self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)

@@ -117,8 +117,6 @@ class Hosts:
             return None
         if host.pause and (self.is_dropping(host.name) or ask.is_disallowed):
             return None
-        if host.pause and ask.entry is not None:
-            ask.entry.mark_used()  # what expires in a pause doesn't decide on a first page after it
         host.waiting[ask.origin] = None
         return hold
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hold_reason import Ask, Head, Hold, HoldReason, Queue
@@ -37,14 +38,19 @@ class UnknownOrigins:
         lookups: Lookups,
         decider: Decider,
         queues: Sequence[Queue],
+        pause_of: Callable[[Origin, Request], Hold | None],
         ended: Callable[[Origin], None],
     ) -> None:
-        """Call ``ended`` with each origin whose lookup has ended, or isn't needed any more."""
+        """Call ``ended`` with each origin whose lookup has ended, or isn't needed any more.
+
+        ``pause_of`` is that of the admission.
+        """
         self._crawler = crawler
         self._lookups = lookups
         lookups.on_room = self._room_has_come
         self._decider = decider
         self._queues = queues
+        self._pause_of = pause_of
         self._ended = ended
         self._under_way: set[Origin] = set()
         self.results: dict[Origin, Entry | None] = {}
@@ -92,7 +98,8 @@ class UnknownOrigins:
             return
         self._under_way.add(origin)
         try:
-            if (request := head()) is not None:
+            request = head()
+            if request is not None and self._pause_of(origin, request) is None:
                 self._decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged

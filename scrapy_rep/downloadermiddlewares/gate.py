@@ -99,7 +99,7 @@ class Gate:
         self._clock = clock
         self._process_request = process_request
         self._dry_run = dry_run
-        self.stores_requests: bool = stores_requests
+        self._stores_requests = stores_requests
         self._waiters: dict[Origin, dict[Promise[None], None]] = {}
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
@@ -256,7 +256,7 @@ class Gate:
 
     def give_back(self, request: Request) -> Request:
         """Return a copy for the scheduler; if the crawl closes and none stores it, drop it."""
-        if self._admission.is_closing and not self.stores_requests:
+        if self._admission.is_closing and not self._stores_requests:
             raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
         stats.count(self._crawler, stats.RETURNED)
         return copy_for_scheduler(request)

@@ -33,7 +33,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
-from scrapy_rep.utils.scrapy_internals import is_closing, wrap_downloads
+from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
 _Download = Callable[[Request], Awaitable[Response]]
 _LONGEST: Final = 2.0
@@ -140,11 +140,6 @@ class Wire:
             if ticket is None:
                 return
             latest += self._monotonic() - began
-            # Of another scheduler up to a thousand requests may wait for a place.
-            is_stored = self.gate.stores_requests and ticket.source == Source.SCHEDULER
-            if is_stored and is_closing(self._crawler):
-                self._places.leave(slot)
-                raise GivenBackError(self.gate.give_back(request))
             try:
                 hold = await self._admission.admit_to_wire(request, ticket)
             except BaseException:

@@ -48,14 +48,6 @@ async def test_what_is_repeated_as_there_was_no_file_is_not_sent_in_a_pause(web)
     assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
-async def test_what_waits_in_a_pause_is_decided_by_what_is_valid_after_it(web):
-    first = [["wait", 0.3], *answer(200, "", headers={"Cache-Control": "max-age=1"})]
-    refuser = web.site(answer(404), paths={"*": [refuses(429, "2"), OK]})
-    site = web.site(first, robots("User-agent: *\nDisallow: /"))  # of the same host
-    await crawl(refuser.url("/"), site.url("/page"), settings={"REP_CACHE_TTL_MIN": 0})
-    assert (site.targets, len(site.robots_requests)) == ([], 2)
-
-
 def told(result):
     return [line for line in result.messages() if "no requests for" in line]
 

@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from scrapy import Request
+from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.origin import origin_of
@@ -94,6 +96,19 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     settle()
     assert scene.fetched == [A, B]
     assert scene.decider.under_way == 2
+
+
+def test_in_a_pause_of_its_host_no_robotstxt_is_fetched():
+    scene = Scene(permits=1)
+    scene.asks(A, B)
+    refusal = Response(f"{B}/", status=429, headers={"Retry-After": "5"})
+    scene.admission.hosts.ended(Request(f"{B}/"), scene.time.now, refusal)
+    scene.comes(A)
+    assert scene.leaves() == [A]
+    assert scene.fetched == [A]
+    scene.time.advance(5)
+    assert scene.leaves() == []
+    assert scene.fetched == [A, B]
 
 
 def test_lookups_that_end_at_once_begin_the_next():

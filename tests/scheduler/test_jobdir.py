@@ -38,8 +38,12 @@ async def begin(web, jobdir, **settings):
         "REP_EVIDENCE": str(jobdir / "evidence.jsonl"),
     }
     settings |= {**writes, "CONCURRENT_REQUESTS": 1}
-    urls = [site.url(f"/{n}") for n in range(REQUESTS)]
-    await crawl(*urls, settings=settings, spidercls=Remembers)
+    first, *others = [site.url(f"/{n}") for n in range(REQUESTS)]
+
+    def then(response):  # only now robots.txt is known, so that the others wait in the queue
+        return others if response.url == first else ()
+
+    await crawl(first, settings=settings, spidercls=Remembers, then=then)
     assert 3 <= pages_in(jobdir / "spider.state") == len(site.targets) < REQUESTS
     return site, lambda: crawl(settings=writes, spidercls=Remembers)
 
