@@ -239,7 +239,7 @@ class Hosts:
             del self.refused[host.name]
         else:
             if pause.gives_up and not (before and before.gives_up and before.since == pause.since):
-                self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])
+                self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
             self.refused[host.name] = host
             now = self._clock.monotonic()
             if host.last is not None:  # its response does not count any more

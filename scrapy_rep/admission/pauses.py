@@ -98,7 +98,7 @@ class Pauses:
     def of_other_worker(self, before: Pause | None, left: float, delay: float) -> Pause | None:
         """Return a pause that ends in ``left`` seconds, unless ``before`` is later.
 
-        It may last as long as the ``delay`` of the host, which has asked for less.
+        In the store a pause lasts at least as long as the ``delay`` of its host.
         """
         until = self._clock.monotonic() + left
         if not self.is_enabled or (before and until <= before.until + _CLOCK_SLACK):
@@ -159,7 +159,7 @@ class Pauses:
     ) -> Pause:
         """Return a pause that ends in ``seconds``; ``doubled`` is that of ``before`` if None.
 
-        If it ends later than REP_DEFER_TIMEOUT after the first refusal, requests are dropped.
+        If it ends REP_DEFER_TIMEOUT plus ``delay`` after the first refusal, or later, it gives up.
         """
         if doubled is None:
             doubled = 0.0 if before is None else before.doubled

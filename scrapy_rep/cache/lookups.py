@@ -160,8 +160,8 @@ class Lookups:
     async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
         """Return the result of ``join``.
 
-        After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError,
-        also if the crawl is closed, and LookupError after another error.
+        After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError if
+        the crawl is closing, or closes meanwhile, and LookupError if there is no entry.
         """
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult | None] = Promise()

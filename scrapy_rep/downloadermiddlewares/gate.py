@@ -316,7 +316,7 @@ class Gate:
                 decision = await self.decider.decision(request, decision)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
             if is_again and entry is not None and now - entry.start < _LIFE:
-                break
+                break  # a new entry decides at the wire, even if it has expired already
             if verdict and verdict.allowed and entry and not entry.is_valid(now):
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)
