@@ -54,12 +54,8 @@ class Line(NamedTuple):
 
 # As in Google's parser, a field has the kind of the first name below with which it begins; upper
 # and lower case are the same. The accepted misspellings are tried last (SPEC L-5).
-_NAMES: Final = {
-    b"user-agent": LineKind.USER_AGENT,
-    b"allow": LineKind.ALLOW,
-    b"disallow": LineKind.DISALLOW,
-    b"sitemap": LineKind.SITEMAP,
-}
+_OF_RFC: Final = (LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW, LineKind.SITEMAP)
+_NAMES: Final = {kind.value.encode(): kind for kind in _OF_RFC}
 _MISSPELT: Final = {
     b"useragent": LineKind.USER_AGENT,
     b"user agent": LineKind.USER_AGENT,
@@ -79,7 +75,7 @@ _COLON: Final = rb"[^:#\n]*:([^#\n]*)[^\n]*"
 _WORD: Final = rb"[^ \t:#\n]*[ \t]+([^ \t:#\n]*[^\s:#\n])[ \t\v\f\r]*(?![^#\n])[^\n]*"
 _LINE: Final = rb"\n[ \t\v\f]*(?:%s)"
 
-_BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
+BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _LONE_CR: Final = re.compile(rb"\r(?!\n)").search
 _TWO_WORDS: Final = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)").fullmatch
 _CONTENT: Final = re.compile(rb"\n[ \t\v\f\r]*[^\s#]").search
@@ -88,8 +84,7 @@ _CR: Final = ord("\r")
 
 def lex(body: bytes) -> Iterator[Line]:
     """Yield every line of a robots.txt body, which may be any bytes."""
-    for number, line_of_text in enumerate(normalise_lines(body).split(b"\n")[1:], 1):
-        raw = line_of_text.removesuffix(b"\r")
+    for number, raw in enumerate(split_lines(body), 1):
         content = raw.partition(b"#")[0].partition(b"\0")[0]
         oddity = Oddity.NONE
         if len(content) > MAX_LINE_BYTES:
@@ -151,12 +146,17 @@ def _any_case_pattern(names: Iterable[bytes]) -> bytes:
     return b"(?:%s)" % b"|".join(names)
 
 
+def split_lines(body: bytes) -> list[bytes]:
+    """Return the lines of a body, without byte order mark and line ends."""
+    return [line.removesuffix(b"\r") for line in normalise_lines(body).split(b"\n")[1:]]
+
+
 def normalise_lines(body: bytes) -> bytes:
     """Return a body without byte order mark, with LF before each line, not behind the last one.
 
     A CR before LF may stay, as white space at the end of a line; another becomes LF (SPEC L-1).
     """
-    mark = _BYTE_ORDER_MARK(body)
+    mark = BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
     if _CR in text and _LONE_CR(text):
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -171,7 +171,7 @@ FIELDS_OF_FILES: Final = ("host", "clean-param", "content-signal", "content-sign
 
 def has_known_line(body: bytes) -> bool:
     """Return whether a line has a field of RFC 9309, or one that some crawlers read."""
-    pattern = line_pattern(*_NAMES.values(), fields=FIELDS_OF_GROUPS + FIELDS_OF_FILES)
+    pattern = line_pattern(*_OF_RFC, fields=FIELDS_OF_GROUPS + FIELDS_OF_FILES)
     return pattern.search(normalise_lines(body)) is not None
 
 

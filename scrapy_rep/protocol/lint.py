@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.html_pages import is_html
 from scrapy_rep.protocol.lexer import (
+    BYTE_ORDER_MARK,
     FIELDS_OF_FILES,
     FIELDS_OF_GROUPS,
     Line,
@@ -14,6 +15,8 @@ from scrapy_rep.protocol.lexer import (
     Oddity,
     as_text,
     lex,
+    normalise_lines,
+    split_lines,
     whole_lines,
 )
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
@@ -71,8 +74,6 @@ CODES: Final = {
 }
 """The kinds of findings, with their messages."""
 
-_MARK: Final = re.compile(rb"\A\xef(?:\xbb\xbf?)?")
-_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _FIELD: Final = rb"(?i:.*\s(?:user-agent|allow|disallow|sitemap|crawl-delay)\s*:)"
 _RULES: Final = {LineKind.ALLOW, LineKind.DISALLOW}
 # What the value of a line begins with if it has a problem: of lines of these kinds.
@@ -92,16 +93,15 @@ _VALUES: Final = [
 
 def lint(body: bytes) -> Lint:
     """Return how each line of ``body``, which may be any bytes, is read, and its problems."""
-    text = _MARK.sub(b"", body)
-    of_file = ["byte-order-mark"] if len(text) < len(body) else []
-    if is_html(text):
+    of_file = ["byte-order-mark"] if BYTE_ORDER_MARK(body) else []
+    if is_html(normalise_lines(body)):
         of_file.append("html")
     if len(body) > MAX_BODY_BYTES:
         of_file.append("too-large")
         body = whole_lines(body, MAX_BODY_BYTES)
     result = Lint([], [])
     kinds: set[LineKind] = set()
-    for line, raw in zip(lex(body), _LINE_END.split(_MARK.sub(b"", body)), strict=False):
+    for line, raw in zip(lex(body), split_lines(body), strict=True):
         kinds.add(line.kind)
         taken_for, *codes = _read(line, LineKind.USER_AGENT in kinds)
         result.readings.append(Reading(line.number, as_text(raw), taken_for))
