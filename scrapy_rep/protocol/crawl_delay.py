@@ -35,17 +35,16 @@ def delay_in(fields: Iterable[Field]) -> Delay | None:
     delays = [
         Delay(seconds, field)
         for field in fields
-        if (seconds := _delay_of(field)) is not None and 0 < seconds <= MAX_CRAWL_DELAY
+        if 0 < (seconds := _delay_of(field)) <= MAX_CRAWL_DELAY
     ]
     return max(delays, key=lambda delay: delay.seconds, default=None)
 
 
-def _delay_of(field: Field) -> float | None:
-    """Return the delay in seconds, 0 or more; None for other fields, bad values, a rate of 0."""
-    if field.name == "crawl-delay":
-        return float(field.value) if _SECONDS(field.value) else None
-    if field.name == "request-rate":
-        rate = _RATE(field.value)
-        if rate and int(rate[1]):
-            return int(rate[2]) * _UNITS[rate[3].lower()] / int(rate[1])
-    return None
+def _delay_of(field: Field) -> float:
+    """Return the delay in seconds; 0 for other fields, bad values, a rate of 0."""
+    if field.name == "crawl-delay" and _SECONDS(field.value):
+        return float(field.value)
+    rate = _RATE(field.value) if field.name == "request-rate" else None
+    if rate and int(rate[1]):
+        return int(rate[2]) * _UNITS[rate[3].lower()] / int(rate[1])
+    return 0.0
