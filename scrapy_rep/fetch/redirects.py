@@ -138,16 +138,12 @@ def is_private_host(host: str) -> bool:
     host = host.strip("[]").rstrip(".").lower()
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
         return True
-    # The last part of an IPv4 address is a number in all its forms.
-    if ":" not in host and not host.rpartition(".")[2][:1].isdigit():
-        return False
     try:
-        return is_private_address(ip_address(host.partition("%")[0]))
-    except ValueError:
-        pass
-    try:  # other forms that resolvers accept, such as 127.1 or 0x7f000001
+        if ":" in host:
+            return is_private_address(IPv6Address(host.partition("%")[0]))
+        # In all forms that resolvers accept, such as 127.1 or 0x7f000001.
         return is_private_address(IPv4Address(socket.inet_aton(host)))
-    except OSError:
+    except (ValueError, OSError):
         return False
 
 
