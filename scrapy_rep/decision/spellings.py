@@ -7,7 +7,7 @@ the request: if one of the spellings is disallowed, the URL is disallowed.
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote, unquote, unquote_to_bytes
 
 from scrapy_rep.protocol.canonical import canonical_target
@@ -17,7 +17,7 @@ from scrapy_rep.protocol.rules import RuleSet
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.requests import stripped_url
 
-VerdictOn = Callable[[str, Tokens], Verdict | None]
+V = TypeVar("V", bound=Verdict | None)
 _Change = Callable[[str], str]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
@@ -84,8 +84,8 @@ def other_spellings(url: str, target: str) -> set[str]:
 
 
 def strictest_verdict(
-    url: str, target: str, tokens: Tokens, verdict_on: VerdictOn
-) -> tuple[str, Verdict | None]:
+    url: str, target: str, tokens: Tokens, verdict_on: Callable[[str, Tokens], V]
+) -> tuple[str, V | Verdict]:
     """Return a spelling of ``target`` that is disallowed, else ``target``; and the verdict.
 
     The verdict is None if ``verdict_on`` returns None for a spelling: a lookup is needed. A URL
@@ -111,9 +111,7 @@ def strictest_verdict(
 
 def verdict_of_rules(rules: RuleSet, url: str) -> Verdict:
     """Return the verdict of ``rules`` on all spellings of ``url``."""
-    target = target_of(url)
-    _, verdict = strictest_verdict(url, target, (), lambda each, _: rules.verdict_for(each))
-    return verdict or rules.verdict_for(target)
+    return strictest_verdict(url, target_of(url), (), lambda each, _: rules.verdict_for(each))[1]
 
 
 # Changes of canonical targets.

@@ -16,7 +16,7 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer, robotstxt_usage
 from scrapy_rep.utils.per_crawl import get_or_add_part
-from scrapy_rep.utils.setting_readers import NotTakenError, several_of
+from scrapy_rep.utils.setting_readers import several_of
 from scrapy_rep.utils.text import printable_request
 
 PURPOSES_KEY: Final = "robotstxt_purposes"
@@ -82,9 +82,8 @@ class UsageJudge:
 def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
     try:
         found: tuple[str, ...] = _purposes.read(named)
-    except (ValueError, TypeError) as refused:
-        takes = refused if isinstance(refused, NotTakenError) else _purposes.takes
-        raise error(f"{PURPOSES_KEY} of {of} is {named!r}: it takes {takes}") from None
+    except (ValueError, TypeError):
+        raise error(f"{PURPOSES_KEY} of {of} is {named!r}: it takes {_purposes.takes}") from None
     return found
 
 
