@@ -31,19 +31,15 @@ class ProductTokens:
 
     def of_request(self, request: Request) -> tuple[str, ...]:
         """Return the tokens that are set, else those of ``request`` or of its future User-Agent."""
-        if self._configured is not None:
-            return self._configured
-        if user_agents_of(request) is None:
-            return self._default or self.default()
-        return self.of_sent_request(request)
+        if self._configured is None and user_agents_of(request) is not None:
+            return self.of_sent_request(request)
+        return self._default or self.default()
 
     def of_sent_request(self, request: Request) -> tuple[str, ...]:
         """Return the tokens that are set, else those in the User-Agent of ``request``, or none."""
         if self._configured is not None:
             return self._configured
         values = user_agents_of(request)
-        if values is None:
-            return ()
         return _tokens_of_header(values[-1] if values else b"")
 
     def default(self) -> tuple[str, ...]:

@@ -23,10 +23,8 @@ def max_age(cache_control: str | None) -> int | None:
     ``no-cache`` and ``no-store`` count as 0. Of several values the lowest is used. An invalid
     ``max-age`` counts as 0 (RFC 9111 §4.2.1: such a response is stale).
     """
-    if not cache_control:
-        return None
     ages = []
-    for directive in cache_control.split(","):
+    for directive in (cache_control or "").split(","):
         name, equals, value = directive.partition("=")
         name = name.strip().lower()
         if name == "max-age" and equals:
