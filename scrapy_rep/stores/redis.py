@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
-from redis import ConnectionPool, Redis, RedisError
+from redis import ConnectionPool, ReadOnlyError, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ReadOnlyError
 from redis.retry import Retry
 
 from scrapy_rep.stores.base import (
@@ -28,7 +27,6 @@ from scrapy_rep.stores.base import (
     StoreError,
 )
 
-_ERRORS: Final = (RedisError, OSError)
 _PAGE: Final = 1_000
 """Number of keys that a step of SCAN examines. A step blocks the server for about 1 ms."""
 _NOW: Final = """
@@ -194,7 +192,7 @@ class RedisStore:
         except ReadOnlyError:
             why = "it is a read-only replica: REP_STORE must name the primary"
             raise StoreError(why) from None
-        except _ERRORS as error:
+        except (RedisError, OSError) as error:
             # What redis-py writes before the server's reason has the text of a script.
             reason = str(error).rpartition(" of pipeline caused error: ")[2]
             message = f"{type(error).__name__}: {reason}"

@@ -92,11 +92,10 @@ def check_uri(uri: str) -> None:
     scheme = _SCHEMES.get(scheme_name)
     if scheme is None:
         raise NotTakenError(TAKES)
-    is_valid = uri.startswith(f"{scheme_name}://") and uri == uri.strip() and "\0" not in uri
-    try:
-        is_valid = is_valid and scheme.is_valid(uri.partition("?")[0])
-    except ValueError:
-        is_valid = False
+    is_valid = False
+    with suppress(ValueError):
+        is_plain = uri.startswith(f"{scheme_name}://") and uri == uri.strip() and "\0" not in uri
+        is_valid = is_plain and scheme.is_valid(uri.partition("?")[0])
     if not is_valid:
         meant = _meant_by(uri)
         hint = "" if meant is None else f"; did you mean {meant!r}?"

@@ -205,11 +205,9 @@ class WriteBehind:
         self._start_writing()
         return await done
 
-    async def claim(
-        self, key: str, holder: str, seconds: float, *, force: bool = False
-    ) -> Lease | None:
+    async def claim(self, key: str, holder: str, seconds: float) -> Lease | None:
         """Claim a lease; return the lease afterwards, which another holder may have, or None."""
-        return (await self.change(Claim(key, holder, seconds, force)))[0]
+        return (await self.change(Claim(key, holder, seconds)))[0]
 
     async def pauses_left(self) -> Mapping[str, float]:
         """Return what the store has; nothing if it fails."""

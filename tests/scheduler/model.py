@@ -29,7 +29,7 @@ from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import priority_queue
 from scrapy_rep.scheduler.request_table import RequestTable, _as_lane
-from scrapy_rep.stores.base import PAUSE, key_of_host
+from scrapy_rep.stores.base import PAUSE, Claim, key_of_host
 from tests.admission.parts import DEFERRING, TIMEOUT, Parts, lease_store
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler
@@ -318,9 +318,10 @@ class Model:
 
     def claim(self, holder, seconds, **how):
         host = self.choose(ORIGINS).host
-        claimed = deferred_from_coro(self.store.claim(key_of_host(host), holder, seconds, **how))
+        claim = Claim(key_of_host(host), holder, seconds, **how)
+        claimed = deferred_from_coro(self.store.change(claim))
         settle()
-        return host, claimed.result
+        return host, claimed.result[0]
 
     # What becomes of robots.txt.
 
