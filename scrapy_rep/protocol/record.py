@@ -102,15 +102,12 @@ def _decode(state: bytes, body: bytes, key: str) -> Record:
     if is_up != {kind is not Kind.UNREACHABLE}:
         raise RecordError("record that contradicts itself")
     copy = _copy_of(body) if body and kind is not Kind.UNAVAILABLE else None
-    outcome: Outcome
     if kind is Kind.AVAILABLE:
         if copy is None or copy.evidence.at != last["at"]:
             raise RecordError("record without its text")
-        outcome = copy
-    else:
-        failed = {Kind.UNAVAILABLE: Unavailable, Kind.UNREACHABLE: Unreachable}[kind]
-        outcome = failed(_evidence_of(**last))
-    return Record(origin, outcome, copy, **outage)
+        return Record(origin, copy, copy, **outage)
+    failed = Unavailable if kind is Kind.UNAVAILABLE else Unreachable
+    return Record(origin, failed(_evidence_of(**last)), copy, **outage)
 
 
 def _copy_of(body: bytes) -> Available:
