@@ -9,7 +9,7 @@ from time import time
 from typing import Any, Final
 
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import UNKNOWN_RULES, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import counted, describe_duration, printable, utc_time_text
 
@@ -33,7 +33,6 @@ _COLOURS: Final = {
     "unavailable": 0,
 }
 _WORDS: Final = {Exit.OK: "allowed", Exit.NO: "disallowed", Exit.UNKNOWN: "can't tell"}
-_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR}
 _CLEAR: Final = "\r\x1b[K"
 _WIDTH: Final = 30
 _STEPS: Final = 1_000
@@ -41,7 +40,7 @@ _STEPS: Final = 1_000
 
 def exit_status_of(verdict: Verdict | ValueError) -> Exit:
     """Return the exit status for a verdict, or for the error of a URL without a verdict."""
-    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
+    if isinstance(verdict, ValueError) or verdict.reason in UNKNOWN_RULES:
         return Exit.UNKNOWN
     return Exit.OK if verdict.allowed else Exit.NO
 

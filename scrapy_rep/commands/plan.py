@@ -20,7 +20,7 @@ from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.request_tokens import ProductTokens
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import UNKNOWN_RULES, Reason
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
@@ -109,7 +109,7 @@ class _Plan:
         if verdict.allowed:
             self._counts["allowed"] += 1
             self._add_to_slot(slot_name(self._crawler, request), decision)
-        elif verdict.reason in {Reason.UNREACHABLE, Reason.ERROR}:
+        elif verdict.reason in UNKNOWN_RULES:
             self._counts["unreachable"] += 1
             cause = verdict.reason.value if verdict.outage is None else verdict.outage.cause
             self._unreachable[origin, cause] += 1

@@ -52,7 +52,7 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     outcome_of,
 )
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import UNKNOWN_RULES, Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.concurrency import sleep, within
@@ -60,7 +60,6 @@ from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import download_without_engine
 
-_WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _SHOWN: Final = 20
@@ -154,7 +153,7 @@ class Fetcher:
                 )
                 return self._report_failure(chain, failure, answer)
             # SPEC F-3 applies to rules only: without them, redirects are followed.
-            if verdict and not verdict.allowed and verdict.reason not in _WITHOUT_RULES:
+            if verdict and not verdict.allowed and verdict.reason not in UNKNOWN_RULES:
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
             chain.follow(location, answer)
@@ -177,10 +176,9 @@ class Fetcher:
         if location is not None:
             error = f"more than {MAX_REDIRECTS} redirects"
             return Unavailable(chain.evidence(answer, error=error))
-        refusal = mitigation_in(answer.response)
-        if refusal is not None:
-            is_file = has_known_line(answer.text)
-            refusal = None if is_file else f"status {answer.response.status} ({refusal})"
+        refusal, mitigation = None, mitigation_in(answer.response)
+        if mitigation and not has_known_line(answer.text):
+            refusal = f"status {answer.response.status} ({mitigation})"
         return outcome_of(chain.evidence(answer, error=refusal), answer.text)
 
     def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:

@@ -42,6 +42,10 @@ class Reason(str, Enum):
     """The crawl was closed before robots.txt was known: disallowed."""
 
 
+UNKNOWN_RULES: Final = frozenset({Reason.UNREACHABLE, Reason.ERROR})
+"""Reasons of a verdict that is none of the site, as nobody knows its rules."""
+
+
 class Rule(NamedTuple):
     """One ``Allow`` or ``Disallow`` line."""
 
