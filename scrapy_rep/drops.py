@@ -150,12 +150,10 @@ class Drops:
             message, *values = self._line(request, verdict, page, judgement)
             self._logger.log(level, message, *values)
             if has_hint:  # not logged, so that --nolog doesn't hide it
-                what = (
-                    "robots.txt: -s ROBOTSTXT_OBEY"
-                    if page is None
-                    else "nofollow: -s REP_META_TAGS"
-                )
-                sys.stderr.write(f"{message % tuple(values)}. To ignore {what}=False\n")
+                what = "robots.txt" if page is None else "nofollow"
+                setting = "ROBOTSTXT_OBEY" if page is None else "REP_META_TAGS"
+                line = f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n"
+                sys.stderr.write(line)
         self.announcer.send(
             robotstxt_forbidden, request=request, verdict=verdict, dropped=not self._dry_run
         )

@@ -180,9 +180,8 @@ def _parse_host(value: Any) -> str:
 
 def parse_tokens(value: Any) -> tuple[str, ...]:
     """Return the product tokens in a setting. Raises ValueError if there is none."""
-    values = [value] if isinstance(value, str) else value
-    if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
-        tokens = tokens_of_setting(values)
+    if isinstance(value, str | list | tuple) and all(isinstance(item, str) for item in value):
+        tokens = tokens_of_setting(value)
         if tokens:
             return tokens
     raise ValueError("'agent' must be a product token or a list of them")

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from time import time
 from typing import Any, Final
 
@@ -162,10 +163,7 @@ def _group_lines(explanation: Explanation) -> list[str]:
     names = "'*'" if explanation.token == ANYONE else explanation.token
     where = f"User-agent in line{'s' if len(agents) > 1 else ''} {numbers}"
     lines = [f"{names}, {where}, {counted(len(explanation.group.rules), 'rule')}"]
-    others = explanation.tokens
-    if explanation.token in others:
-        others = others[: others.index(explanation.token)]
-    if others:
+    if others := list(takewhile(lambda token: token != explanation.token, explanation.tokens)):
         lines.append(f"no group: {', '.join(map(printable, others))}")
     return lines
 

@@ -37,8 +37,6 @@ _UNDONE_IN_QUERIES: Final = re.compile("%2[14789AC]").sub
 """The escapes that aiohttp undoes."""
 _MAY_CHANGE: Final = re.compile(r"%(?:2[146789ABCF]|3[ABDF]|40|5[BCD])|/\.|//|;|\?\Z").search
 """Finds a text without which none of _CHANGES changes a target."""
-_SLASHES: Final = re.compile("//+").sub
-_PARAMS: Final = re.compile(";[^/]*").sub
 _LAST_PARAMS: Final = re.compile(r";[^/]*\Z").sub
 
 
@@ -155,9 +153,9 @@ _CHANGES: Final[tuple[tuple[str, _Change], ...]] = (
     ("%", _with_some_escapes_undone),
     ("%", _with_escapes_undone),
     ("%5C", lambda target: target.replace("%5C", "/")),  # a backslash
-    (";", _in_path(lambda path: _PARAMS("", path))),
+    (";", _in_path(lambda path: re.sub(";[^/]*", "", path))),
     ("/.", _in_path(without_dot_segments)),
-    ("//", _in_path(lambda path: _SLASHES("/", path))),
+    ("//", _in_path(lambda path: re.sub("//+", "/", path))),
     ("", lambda target: target.removesuffix("?").removesuffix(";")),
 )
 """The changes, each with a text without which it changes nothing. Each is made in what those before

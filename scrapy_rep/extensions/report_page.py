@@ -52,7 +52,8 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["moment"] = _format_time
+    # ISO 8601 with a space for the T, without milliseconds.
+    environment.filters["moment"] = lambda iso: (iso or "")[:19].replace("T", " ")
     environment.filters["number"] = "{:,}".format
     environment.filters["shown"] = lambda text: printable(str(text))
     return environment.from_string((_HERE / "report_page.html").read_text("utf-8"))
@@ -80,8 +81,3 @@ def _texts_of(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, di
 def _csp_hash(text: str) -> str:
     """Return the hash of an inline script or style, for the Content-Security-Policy."""
     return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
-
-
-def _format_time(iso: str | None) -> str:
-    """Return an ISO 8601 time with a space for the ``T``, without milliseconds; None is empty."""
-    return "" if iso is None else iso[:19].replace("T", " ")

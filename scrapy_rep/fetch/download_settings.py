@@ -1,6 +1,6 @@
 """Settings of downloads in Scrapy: the handler of a scheme, concurrency and time limits."""
 
-from typing import Any, Final
+from typing import Final
 
 import scrapy
 from scrapy.crawler import Crawler
@@ -17,17 +17,12 @@ if scrapy.version_info >= (2, 18):
 _CONCURRENT_REQUESTS: Final = 16
 
 
-def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
-    """Return the class of the download handler of ``scheme``; None if none can be loaded."""
-    try:
-        return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
-    except Exception:  # noqa: BLE001 - the import of its module may raise any error
-        return None
-
-
 def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
     """Return whether the download handler of ``scheme`` stops a download on StopDownload."""
-    handler = download_handler_of(settings, scheme)
+    try:
+        handler = load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
+    except Exception:  # noqa: BLE001 - the import of its module may raise any error
+        return False
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
 
 

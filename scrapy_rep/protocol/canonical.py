@@ -42,7 +42,6 @@ _PLAIN_IN_PATTERNS: Final = bytes(
 )
 
 _PLAIN_IN_TARGET: Final = _PLAIN_IN_PATTERNS.translate(None, b"*$\n")
-_ESCAPED_DOLLAR: Final = _ESCAPE[ord("$")]
 _DOLLAR: Final = ord("$")
 _PERCENT: Final = ord("%")
 _OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED_ESCAPE[1:].encode()).search
@@ -76,7 +75,7 @@ def written_patterns(values: bytes) -> bytes:
     if _DOLLAR in values:
         # NUL, which no value contains, marks each dollar that is an operator.
         values = (values + b"\n").replace(b"$\n", b"\0")
-        values = values.replace(b"$", _ESCAPED_DOLLAR).replace(b"\0", b"$\n")[:-1]
+        values = values.replace(b"$", _ESCAPE[_DOLLAR]).replace(b"\0", b"$\n")[:-1]
     return values
 
 

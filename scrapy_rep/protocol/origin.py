@@ -18,7 +18,6 @@ ROBOTSTXT: Final = "/robots.txt"
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
 """Schemes that can have a robots.txt, and their default ports (SPEC S-1, S-5)."""
 
-_CACHED: Final = 1_024
 _MAX_CACHED_LENGTH: Final = 300
 """Maximum length of a URL, up to its path, whose origin is cached, in characters."""
 
@@ -143,4 +142,4 @@ def _normalise_host_name(host: str) -> str:
     return host
 
 
-_cached_origin = lru_cache(_CACHED)(_parse_origin)
+_cached_origin = lru_cache(1_024)(_parse_origin)
