@@ -14,18 +14,16 @@ this step are equal with it.
 """
 
 import re
+from itertools import product
+from string import hexdigits
 from typing import Final
+from urllib.parse import quote
 
-_UNRESERVED: Final = frozenset(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
-)
-_HEX_DIGITS: Final = "0123456789ABCDEFabcdef"
 _ESCAPE: Final = tuple(b"%%%02X" % octet for octet in range(256))
+# ``quote`` leaves the unreserved characters of RFC 3986 §2.3 as they are.
 _FORM_OF_ESCAPE: Final = {
-    digits: bytes([octet]) if octet in _UNRESERVED else _ESCAPE[octet]
-    for digits, octet in (
-        ((high + low).encode(), int(high + low, 16)) for high in _HEX_DIGITS for low in _HEX_DIGITS
-    )
+    digits.encode(): quote(bytes.fromhex(digits), safe="").encode()
+    for digits in map("".join, product(hexdigits, repeat=2))
 }
 
 # Characters that are not escaped: unreserved and reserved ones (RFC 3986 §2.2), without * and $.
