@@ -38,11 +38,12 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)
         return Exit.NO if origins else Exit.OK
     store = make_store(options.store, options.memory_max_bytes)
-    actions = _Actions(options, store, opts.json)
+    store_name = display_name(options.store)
+    actions = _Actions(options, store, store_name, opts.json)
     try:
         return _ACTIONS[name](actions, *origins)
     except StoreError as error:
-        print(f"{actions.store_name}: {printable(str(error))}", file=sys.stderr)
+        print(f"{store_name}: {printable(str(error))}", file=sys.stderr)
         return Exit.UNKNOWN
     finally:
         store.close()
@@ -54,11 +55,8 @@ class _Actions:
 
     _options: Options
     _store: Store
+    _store_name: str
     _as_json: bool
-
-    @property
-    def store_name(self) -> str:
-        return display_name(self._options.store)
 
     def list_all(self) -> int:
         count, keys = 0, self._store.keys()
@@ -69,7 +67,7 @@ class _Actions:
                 values = {"outcome": None} if view is None else view.as_dict()
                 self._print(_line(key, view), {"origin": key, **values})
         if not self._as_json:
-            print(f"{self.store_name} holds {counted(count, 'origin')}")
+            print(f"{self._store_name} holds {counted(count, 'origin')}")
         return Exit.OK
 
     def show(self, origin: Origin) -> int:
@@ -77,7 +75,7 @@ class _Actions:
         if record is None:
             return self._print_missing(f"readable record of {origin}")
         view = RecordView(record, self._options)
-        text = section("robots.txt", view.details(f"from {self.store_name}"))
+        text = section("robots.txt", view.details(f"from {self._store_name}"))
         body = None if record.copy is None else record.copy.body
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
@@ -102,7 +100,7 @@ class _Actions:
         print(json.dumps(values) if self._as_json else text)
 
     def _print_missing(self, what: str) -> int:
-        print(f"{self.store_name} has no {what}", file=sys.stderr)
+        print(f"{self._store_name} has no {what}", file=sys.stderr)
         return Exit.NO
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from time import time
-from typing import Any, Final
+from typing import Final
 
 from scrapy.crawler import Crawler
 
@@ -78,36 +78,32 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
 
 
 def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
-    explanation = got.explanation()
-    override = got.decision.override
-    result: dict[str, Any] = {
+    explanation, override = got.explanation(), got.decision.override
+    group = robotstxt = None
+    if explanation is not None and explanation.group is not None:
+        numbers = [agent.line for agent in explanation.group.agents]
+        group = {"token": explanation.token, "lines": numbers}
+    if got.record is not None:
+        values = RecordView(got.record, options).as_dict()
+        robotstxt = {**values, "from_store": got.is_from_store}
+    result = {
         "url": got.url,
         **got.verdict.as_dict(),
-        "tokens": list(got.decision.tokens),
+        "tokens": got.decision.tokens,
         "override": override and override.as_dict(),
         "back_off_until": got.back_off,
         "target": got.decision.target,
-        "group": None,
-        "matching": [],
+        "group": group,
+        "matching": [
+            {"rule": str(rule), "length": len(rule.pattern), "line": rule.line}
+            for rule in (explanation.matching if explanation else ())
+        ],
         "usage": {
             "statements": [{**s._asdict(), "revision": s.revision} for s in got.usage.statements],
             "results": {purpose: got.usage.result(purpose) for purpose in purposes},
         },
-        "robotstxt": None,
+        "robotstxt": robotstxt,
     }
-    if explanation is not None:
-        if explanation.group is not None:
-            numbers = [agent.line for agent in explanation.group.agents]
-            result["group"] = {"token": explanation.token, "lines": numbers}
-        result["matching"] = [
-            {"rule": str(rule), "length": len(rule.pattern), "line": rule.line}
-            for rule in explanation.matching
-        ]
-    if got.record is not None:
-        result["robotstxt"] = {
-            **RecordView(got.record, options).as_dict(),
-            "from_store": got.is_from_store,
-        }
     return json.dumps(result)
 
 

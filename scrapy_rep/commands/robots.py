@@ -81,7 +81,10 @@ class Command(ScrapyCommand):
             raise UsageError
         # The settings of a spider don't matter; the command line does.
         settings.set("LOG_LEVEL", "ERROR", priority=_ABOVE_SPIDER)
-        _print_store_warnings()
+        # Warnings of stores are printed: if one fails, that is no error, but nothing is stored.
+        handler = logging.StreamHandler()
+        handler.addFilter(lambda record: record.levelno == logging.WARNING)
+        LimitedLogger(stores.__name__).logger.addHandler(handler)
         if not inside_project():
             # Outside of a project, no file must be created in the current directory.
             settings.set("REP_STORE", "memory://", priority="spider")
@@ -125,13 +128,6 @@ class Command(ScrapyCommand):
         except CrawlClosingError:
             print("the crawl ended before there was a result", file=sys.stderr)
             self.exitcode = Exit.UNKNOWN
-
-
-def _print_store_warnings() -> None:
-    """Print what stores will warn of: if one fails, that is no error, but nothing is stored."""
-    handler = logging.StreamHandler()
-    handler.addFilter(lambda record: record.levelno == logging.WARNING)
-    LimitedLogger(stores.__name__).logger.addHandler(handler)
 
 
 def _subcommand_of(args: list[str], opts: argparse.Namespace) -> Subcommand:
