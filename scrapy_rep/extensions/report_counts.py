@@ -23,7 +23,7 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import LICENSE, Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.bounded import BoundedCache
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.text import short, without_credentials
 
 MAX_ORIGINS: Final = 100_000
@@ -38,7 +38,6 @@ MAX_TEXT: Final = 64 * 1024
 """Maximum size of a text in bytes. Longer texts are cut."""
 MAX_TEXTS: Final = 2 * 1024**2
 """Maximum total size of all texts in bytes. Above it, the least recently used are removed."""
-_MAX_COUNT: Final = 10_000
 _BEYOND: Final = "(further origins)"
 _OF_DROP: Final = ("robotstxt_url", "reason", "rule", "line", "dropped")
 _ENDS: Final = ("allowed", "dropped", "would_drop")
@@ -96,7 +95,7 @@ class Counts:
         self.usage_statements: Counter[tuple[str, str, str]] = Counter()
         """Numbers of pages by source, label and value of a statement."""
         self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
-            max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
+            max_entries=MAX_ENTRIES, max_bytes=MAX_TEXTS
         )
         """Texts of robots.txt files, with the number of bytes that were cut, by SHA-256 in hex."""
         self._overrides: dict[str, dict[str, Any]] = {}
