@@ -86,10 +86,7 @@ def of_header(value: str, tokens: Iterable[str]) -> Tags:
     After the name of a crawler and a colon, the tags up to the next name are for this crawler:
     ``googlebot: noindex, otherbot: nofollow``.
     """
-    tags = Tags()
-    for words in parts_for_tokens(value, tokens):
-        tags |= _tags_in(words)
-    return tags
+    return _tags_in(",".join(parts_for_tokens(value, tokens)))
 
 
 def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
@@ -108,14 +105,5 @@ def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
 
 
 def _tags_in(content: str) -> Tags:
-    tags = Tags()
-    for word in _directives(content):
-        tags |= _MEANS.get(word.lower(), Tags())
-    return tags
-
-
-_MEANS: Final = {
-    "noindex": Tags(noindex=True),
-    "nofollow": Tags(nofollow=True),
-    "none": Tags(noindex=True, nofollow=True),
-}
+    words = {word.lower() for word in _directives(content)}
+    return Tags(bool(words & {"noindex", "none"}), bool(words & {"nofollow", "none"}))
