@@ -57,8 +57,7 @@ def canonical_target(target: str) -> str:
     """Return path and query in canonical form: a ``Target`` if that differs from the written."""
     written = form = target
     if not _HAS_NEEDED_ESCAPES(target):
-        octets = target.encode("utf-8", "surrogatepass")
-        octets = _escaped(octets, octets.translate(None, _PLAIN_IN_TARGET))
+        octets = _escaped(target.encode("utf-8", "surrogatepass"), _PLAIN_IN_TARGET)
         written, form = octets.decode("ascii"), _with_canonical_escapes(octets).decode("ascii")
     form = _with_query_data(form)
     if form != written:
@@ -69,7 +68,7 @@ def canonical_target(target: str) -> str:
 
 def written_patterns(values: bytes) -> bytes:
     """Return values of rules, one per line, as written, but what may not occur in a URI."""
-    values = _escaped(values, values.translate(None, _PLAIN_IN_PATTERNS))
+    values = _escaped(values, _PLAIN_IN_PATTERNS)
     if _DOLLAR in values:
         # NUL, which no value contains, marks each dollar that is an operator.
         values = (values + b"\n").replace(b"$\n", b"\0")
@@ -101,11 +100,11 @@ def _with_query_data(form: str) -> str:
     return path + question + as_query_data(query)
 
 
-def _escaped(octets: bytes, odd: bytes) -> bytes:
-    """Escape the octets in ``odd``, except ``%``."""
+def _escaped(octets: bytes, plain: bytes) -> bytes:
+    """Escape the octets that are not in ``plain``, except ``%``."""
     # Escaping the octet behind a % that begins no escape doesn't make an escape of both: the new
     # text behind this % begins with another %.
-    for octet in set(odd.replace(b"%", b"")):
+    for octet in set(octets.translate(None, plain + b"%")):
         octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
     return octets
 
