@@ -49,8 +49,7 @@ class ProductTokens:
             # header if there is none yet. It sets none if its value is empty.
             settings = self._crawler.settings
             headers = Headers(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
-            agent = headers.get(b"User-Agent")
-            if b"User-Agent" not in headers:
-                agent = getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"])
+            of_crawl = getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"])
+            agent = headers.get(b"User-Agent", of_crawl)
             self._default = tokens_of_header(agent or b"")
         return self._default

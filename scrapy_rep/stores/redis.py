@@ -154,9 +154,8 @@ class RedisStore:
                 pipeline.zrem(listed, change.key)
 
     def pauses_left(self) -> Mapping[str, float]:
-        with self._pipeline() as pipeline:
-            pipeline.execute_command("EVAL", _ENDS, 1, f"{self._prefix}pauses")
-            (found,) = pipeline.execute()
+        with self._errors():
+            found: Any = self._client.eval(_ENDS, 1, f"{self._prefix}pauses")
         keys = (key.decode("utf-8", "replace") for key in found[::2])
         return {key: int(left) / 1000 for key, left in zip(keys, found[1::2], strict=True)}
 
