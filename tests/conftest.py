@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import subprocess
 import sys
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -22,7 +21,7 @@ from tests.acid.certificate import make_certificate
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, Clock, event_loop
+from tests.waiting import Clock, event_loop, run_to_end
 
 # A machine that is busy is no test that is slow.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -122,15 +121,7 @@ def run_scrapy(request):
     def run(*arguments, cwd, stdin=""):
         if not marked:
             return forking.run("-m", "scrapy", *arguments, cwd=cwd, input=stdin)
-        return subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
-            cwd=cwd,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return run_to_end(sys.executable, "-m", "scrapy", *arguments, cwd=cwd, input=stdin)
 
     return run
 

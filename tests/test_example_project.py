@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.acid.stories_of_the_demo import STORIES as ACID
+from tests.waiting import run_to_end
 
 DEMO = Path(__file__).resolve().parents[1] / "example_project" / "demo.py"
 TIMEOUT = 600
@@ -79,15 +80,8 @@ def environment(**more):
 
 
 def run(tmp_path, *arguments, **more):
-    process = subprocess.run(
-        [sys.executable, str(DEMO), *arguments],
-        cwd=tmp_path,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+    options = {"cwd": tmp_path, "env": environment(**more), "timeout": TIMEOUT}
+    process = run_to_end(sys.executable, str(DEMO), *arguments, **options)
     return Demo(process.returncode, process.stdout), process.stderr
 
 

@@ -9,6 +9,7 @@ import asyncio
 import importlib
 import logging
 import pkgutil
+import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -19,6 +20,13 @@ PATIENCE = 300
 _BETWEEN = 0.02
 _LOOKS = round(PATIENCE / _BETWEEN)
 _ROUNDS = 10
+
+
+def run_to_end(*command, timeout=PATIENCE, **options):
+    """Run a command to its end, and return a `subprocess.CompletedProcess` with its text."""
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=timeout, **options
+    )
 
 
 def wait_until(condition, meanwhile=lambda: None):

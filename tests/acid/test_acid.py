@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import jsonschema
@@ -14,7 +13,7 @@ from tests.acid.compare import resolved
 from tests.acid.crawlers import ALL, QUICK
 from tests.acid.stories import ACID, CRAWL_ENDS
 from tests.acid.story import KINDS
-from tests.waiting import PATIENCE
+from tests.waiting import run_to_end
 
 has_loopback = pytest.mark.skipif(
     sys.platform != "linux", reason="has one address of loopback, and the stories have many"
@@ -28,14 +27,8 @@ def faults(tmp_path, *command):
     """What was found of a crawler, by story, from a copy of the folder that nothing else is beside."""
     shutil.copytree(results.HERE, tmp_path / "acid", ignore=shutil.ignore_patterns("test_*"))
     path = tmp_path / "acid.json"
-    done = subprocess.run(
-        [sys.executable, "-m", "acid", "--json", str(path), "--", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    arguments = ("--json", str(path), "--", *command)
+    done = run_to_end(sys.executable, "-m", "acid", *arguments, cwd=tmp_path)
     assert path.exists(), done.stderr
     found = {
         row["story"]: row["faults"] + row["came"] * bool(row["faults"])
@@ -69,14 +62,9 @@ def test_who_does_not_look_keeps_none(tmp_path, command, kept):
 def test_the_folder_imports_the_standard_library_alone(tmp_path):
     shutil.copytree(results.HERE, tmp_path / "acid")
     every = "import acid.compare, acid.__main__"
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append('.'); {every}"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program = f"import sys; sys.path.append('.'); {every}"
+    environment = os.environ | {"PYTHONPATH": ""}
+    done = run_to_end(sys.executable, "-I", "-S", "-c", program, cwd=tmp_path, env=environment)
     assert done.stderr == ""
 
 

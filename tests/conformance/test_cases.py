@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections import Counter
 
@@ -14,7 +13,7 @@ import pytest
 
 from tests.conformance import results
 from tests.conformance.running import body_of, judge, run
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, run_to_end
 
 FOLDER = results.CASES.parent
 FILE = json.loads(results.CASES.read_text(encoding="utf-8"))
@@ -83,15 +82,10 @@ def test_a_copy_of_the_folder_asks_an_engine_with_the_standard_library_alone(tmp
     shutil.copytree(FOLDER, tmp_path / "copied", ignore=shutil.ignore_patterns("test_*"))
     program = "print('{\"allowed\": true}', flush=True)"
     engine = [sys.executable, "-c", f"import sys\nfor line in sys.stdin: {program}"]
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "copied", "--engine", "yes", shlex.join(engine)],
-        cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    arguments = ("--engine", "yes", shlex.join(engine))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    copied = (sys.executable, "-S", "-m", "copied")
+    done = run_to_end(*copied, *arguments, cwd=tmp_path, env=environment)
     allowed = sum(
         case["expected"].get("allowed", False) for case in CASES if case["whose"] == "rfc"
     )
