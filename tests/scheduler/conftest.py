@@ -8,3 +8,11 @@ def _all_is_closed():
     yield
     while LEFT_OPEN:
         LEFT_OPEN.pop().close()
+
+
+@pytest.fixture
+def redis(redis_server):
+    client = redis_server.client
+    client.flushall()
+    yield client
+    client.replicaof("NO", "ONE")

@@ -28,14 +28,6 @@ ALLOWED = 3
 
 
 @pytest.fixture
-def redis(redis_server):
-    client = redis_server.client
-    client.flushall()
-    yield client
-    client.replicaof("NO", "ONE")
-
-
-@pytest.fixture
 def proxy(redis_server):
     proxy = RedisProxy(redis_server.port)
     yield proxy

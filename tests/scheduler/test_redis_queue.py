@@ -33,13 +33,6 @@ WAITING = "list:requests:waiting"
 LOSES = "unreachable are dropped at once, because the scheduler does not defer them"
 
 
-@pytest.fixture
-def redis(redis_server):
-    client = redis_server.client
-    client.flushall()
-    return client
-
-
 # Real crawls.
 
 
