@@ -148,8 +148,7 @@ def main():
     results.add_option(parser)
     options = parser.parse_args()
     rows = commands[options.command](options)
-    if options.json:
-        results.write(options.json, __spec__.name, rows)
+    results.write(options.json, __spec__.name, rows)
 
 
 if __name__ == "__main__":

@@ -219,8 +219,7 @@ def main():
         names = ["rules"]
     for name in names:
         rows = ROWS[name](options.rounds)
-        if options.json:
-            results.write(options.json, __spec__.name, rows)
+        results.write(options.json, __spec__.name, rows)
 
 
 if __name__ == "__main__":

@@ -70,8 +70,7 @@ def main():
     print(f"{options.sites} sites of one page, CONCURRENT_REQUESTS {options.concurrency}")
     print(f"{'latency':>8} {'off':>7} {'built-in':>9} {'ours':>7} {'ours/built-in':>14}")
     rows = [measure(latency, options) for latency in options.latencies]
-    if options.json:
-        results.write(options.json, __spec__.name, rows)
+    results.write(options.json, __spec__.name, rows)
 
 
 if __name__ == "__main__":

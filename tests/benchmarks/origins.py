@@ -182,8 +182,7 @@ def main():
         costs.append({"origins": origins, **cost, **_ratios(cost, *others)})
         memory.append({"origins": origins, **peak, **_ratios(peak, "ours/off", "built-in/ours")})
     for path, rows in ((options.json, costs), (options.memory_json, memory)):
-        if path:
-            results.write(path, HERE, rows)
+        results.write(path, HERE, rows)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,9 @@ def median_ratio(values, one, other):
 
 
 def write(path, module, rows):
-    """Write *rows*, with the command that ran *module* and what it ran with."""
+    """Write *rows*, if to a *path*, with the command that ran *module* and what it ran with."""
+    if path is None:
+        return
     arguments = [each for each in sys.argv[1:] if "json" not in each]
     run = {
         "command": shlex.join(["python", "-m", module, *arguments]),
