@@ -65,22 +65,15 @@ async def test_what_robotstxt_allows_and_the_site_refuses_is_counted_by_site(web
     }
 
 
-NOT_SEEN = {
-    "login": (answer(401), "status 401"),
-    "forbidden": (answer(403), "status 403"),
-    "cloudflare": (
-        answer(403, "<html>", headers={"cf-mitigated": "challenge"}),
-        "status 403 (cf-mitigated: challenge)",
-    ),
-    "aws": (
-        answer(202, headers={"x-amzn-waf-action": "challenge"}),
-        "status 202 (x-amzn-waf-action: challenge)",
-    ),
-    "captcha": (
-        answer(405, headers={"x-amzn-waf-action": "captcha"}),
-        "status 405 (x-amzn-waf-action: captcha)",
-    ),
-}
+def refusal(name):
+    """The answer of REFUSALS in place of robots.txt, and what is told of it."""
+    status, headers, _ = REFUSALS[name]
+    marks = "".join(f" ({mark}: {value})" for mark, value in headers.items())
+    return answer(status, "<html>", headers=headers), f"status {status}{marks}"
+
+
+NOT_SEEN = {name: refusal(name) for name in ("plain", "cloudflare", "aws", "captcha")}
+NOT_SEEN["login"] = answer(401), "status 401"
 SEEN = {
     "rules": robots("User-agent: *\nDisallow: /private\n"),
     "empty": robots(""),
