@@ -11,7 +11,6 @@ from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import Settings
 
-import scrapy_rep
 from scrapy_rep import (
     Addon,
     RobotsTxtFetchMiddleware,
@@ -201,7 +200,7 @@ def test_defaults_are_valid_and_nothing_is_changed():
     assert Options().non_default() == {}
 
 
-class OwnMiddleware(scrapy_rep.RobotsTxtMiddleware):
+class OwnMiddleware(RobotsTxtMiddleware):
     pass
 
 

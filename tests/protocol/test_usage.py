@@ -17,21 +17,16 @@ from scrapy_rep.protocol.usage.statement import REVISIONS
 URL = "https://example.com"
 
 
-def usage(*lines, path="/x", agent="*", tokens=("mybot",)):
-    body = "\n".join((f"User-agent: {agent}", *lines)).encode()
-    return RobotsTxt.parse(body).usage(URL + path, *tokens)
-
-
 def of(body, path="/x", *tokens):
     return RobotsTxt.parse(body).usage(URL + path, *(tokens or ("mybot",)))
 
 
+def usage(*lines, path="/x"):
+    return of("\n".join(("User-agent: *", *lines)).encode(), path)
+
+
 def three(said):
     return tuple(said.result(purpose) for purpose in ("search", "ai-input", "ai-training"))
-
-
-def content_usage(*values, path="/x"):
-    return usage(*(f"Content-Usage: {value}" for value in values), path=path)
 
 
 def letters(said):
@@ -96,7 +91,7 @@ def test_whose_a_line_is(body, tokens, lines, training):
     ],
 )
 def test_a_header_on_top_is_combined(robots, header, result):
-    said = content_usage(robots).with_header("Content-Usage", [header])
+    said = usage(f"Content-Usage: {robots}").with_header("Content-Usage", [header])
     assert said.value("train-ai") == result
     assert said.result("ai-training") == result
 
@@ -132,14 +127,13 @@ def test_a_path_that_is_no_utf_8():
 
 
 def test_statements_tell_where_they_come_from():
-    (said,) = content_usage("/x train-ai=n, foo=y").statements
+    (said,) = usage("Content-Usage: /x train-ai=n, foo=y").statements
     assert said == Statement("content-usage", "train-ai", "disallow", "/x train-ai=n, foo=y", 2)
     assert said.place == "robots.txt"
     assert said.revision == REVISIONS["content-usage"]
     for value in ("ai=n", "train-ai = n", "/x"):  # of these, nothing can be read
-        assert content_usage(value).statements == (
-            Statement("content-usage", "", "unknown", value, 2),
-        )
+        (unread,) = usage(f"Content-Usage: {value}").statements
+        assert unread == Statement("content-usage", "", "unknown", value, 2)
     # That such a line counts is a decision of our own.
     (said,) = of(b"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n").statements
     assert (said.label, said.line) == ("ai-train", 1)
@@ -279,7 +273,7 @@ def test_licenses_in_a_link_header(link, uris):
     ],
 )
 def test_tags_in_a_header(header, labels):
-    said = content_usage("search=y").with_header("X-Robots-Tag", [header])
+    said = usage("Content-Usage: search=y").with_header("X-Robots-Tag", [header])
     assert [s.label for s in said.statements if s.source == "tags"] == labels
     assert said.result("ai-training") == ("disallow" if labels else "unknown")
 
