@@ -7,7 +7,7 @@ import scrapy
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, StopDownload
 
-from tests.crawling.crawl import AS_BY_DEFAULT, Lines, crawl, stat
+from tests.crawling.crawl import AS_BY_DEFAULT, Lines, crawl, hearing, stat
 from tests.crawling.web import answer, held, robots
 from tests.waiting import until
 
@@ -58,15 +58,11 @@ class Ignoring:
 def stopping(signal, *, fail):
     """Return what connects a handler that stops the download of text files."""
 
-    def opened(crawler):
-        def stop(request):
-            if request.url.endswith(".txt"):
-                raise StopDownload(fail=fail)
+    def stop(request):
+        if request.url.endswith(".txt"):
+            raise StopDownload(fail=fail)
 
-        crawler.stop = stop  # signals keep no receiver alive
-        crawler.signals.connect(stop, getattr(scrapy.signals, signal))
-
-    return opened
+    return hearing(getattr(scrapy.signals, signal), stop)
 
 
 DECISIONS = {

@@ -158,6 +158,16 @@ def close(crawler):
     crawler.closer = asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough"))
 
 
+def hearing(signal, handler):
+    """Return what connects ``handler`` with a signal of a crawl that is opened."""
+
+    def opened(crawler):
+        crawler.heard_by = handler  # signals keep no receiver alive
+        crawler.signals.connect(handler, signal)
+
+    return opened
+
+
 def closing_when(condition):
     """Return what runs beside a crawl, and closes it when ``condition`` of its crawler holds."""
 

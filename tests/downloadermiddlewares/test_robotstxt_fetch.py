@@ -12,7 +12,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtFetchMiddleware, SettingsError
 from scrapy_rep.utils.concurrency import sleep
-from tests.crawling.crawl import OfCrawler, close, crawl
+from tests.crawling.crawl import OfCrawler, close, crawl, hearing
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
 from tests.waiting import PATIENCE, until
 
@@ -325,14 +325,11 @@ def sets_user_agent_without_a_ticket(request):
 async def test_what_is_changed_in_a_download_slot_is_decided_on(web, change):
     site = web.site(robots(NAMED))
 
-    def opened(crawler):
-        def reached(request):
-            if not request.url.endswith("/robots.txt"):
-                change(request)
+    def reached(request):
+        if not request.url.endswith("/robots.txt"):
+            change(request)
 
-        crawler.reached = reached
-        crawler.signals.connect(reached, signals.request_reached_downloader)
-
+    opened = hearing(signals.request_reached_downloader, reached)
     result = await crawl(site.url("/for-others"), site.url("/a"), opened=opened)
     assert site.targets == ["/a"]
     assert result.dropped == {site.url("/for-others"): "rule"}

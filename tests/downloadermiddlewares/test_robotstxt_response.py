@@ -6,7 +6,7 @@ from scrapy import Request
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import robotstxt_verdict
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, crawl, hearing
 from tests.crawling.web import HANGS, answer, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
 
@@ -140,12 +140,10 @@ async def test_a_url_that_a_handler_followed_to_is_judged_once(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/out")], "/a": [redirect("/b")]})
     verdicts = []
 
-    def opened(crawler):
-        crawler.signals.connect(heard, robotstxt_verdict)
-
     def heard(request):
         verdicts.append(request.url)
 
+    opened = hearing(robotstxt_verdict, heard)
     requests = [Request(site.url("/in")), resolved(site, "/a", site.url("/private"))]
     result = await crawl(*requests, settings=resolving(**FOLLOWS), opened=opened)
     assert result.fetched == [site.url("/out")]

@@ -5,13 +5,13 @@ of components (``download_async``) that wait there for the delay of a site.
 """
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, releasing_when, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, hearing, releasing_when, stat
 from tests.crawling.crawl import crawl as crawl_with
 from tests.crawling.web import held, robots
 from tests.waiting import until
@@ -97,13 +97,8 @@ async def test_after_an_error_in_the_queue_the_middleware_decides(
 
 
 async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
-    from scrapy import signals
-
-    def opened(crawler):
-        crawler.boom = boom
-        crawler.signals.connect(boom, signals.robots_parsed)
-
     site = web.site(robots("User-agent: *\nDisallow: /private"))
+    opened = hearing(signals.robots_parsed, boom)
     result = await crawl(site.url("/1"), site.url("/private"), opened=opened)
     assert site.targets == ["/1"]
     assert list(result.dropped.values()) == ["rule"]

@@ -15,7 +15,7 @@ from scrapy_rep import SettingsError
 from scrapy_rep.extensions.evidence import _LineFile
 from tests.crawling.crawl import crawl, releasing_when
 from tests.crawling.process import CrawlProcess
-from tests.crawling.web import PAGE, answer, held, redirect, robots
+from tests.crawling.web import PAGE, answer, held, page, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import Follows
 from tests.extensions.evidence import lines
 from tests.waiting import wait_until
@@ -74,12 +74,8 @@ async def test_what_has_no_rules_is_told_too(web, path, tmp_path):
     rules.write_text("User-agent: *\nDisallow: /mine\n")
     of_file = hashlib.sha256(rules.read_bytes()).hexdigest()
     site, failing, missing = web.site(robots(RULES)), web.site(answer(503)), web.site(answer(404))
-    nofollow = answer(
-        200,
-        '<meta name="robots" content="nofollow"><a href="/x">x</a>',
-        headers={"Content-Type": "text/html"},
-    )
-    tags = web.site(robots(""), paths={"/page": [nofollow]}, host="127.0.0.2")
+    nofollow = page('<meta name="robots" content="nofollow"><a href="/x">x</a>')
+    tags = web.site(robots(""), paths={"/page": nofollow}, host="127.0.0.2")
     ruled, shut = (web.site(robots(RULES), host=f"127.0.0.{n}") for n in (3, 4))
     overrides = [
         {"host": ruled.host, "policy": "file", "path": str(rules), "reason": "agreed"},
@@ -96,14 +92,12 @@ async def test_what_has_no_rules_is_told_too(web, path, tmp_path):
         "REP_USAGE_ACTION": "drop",
         "REP_DEFER_TIMEOUT": 0,
     }
-    follow = {
-        "then": lambda response: (
-            [Request(tags.url("/x"))] if response.url == tags.url("/page") else []
-        )
-    }
-    await crawl(
-        *pages, bad, exempt, site.url("/robots.txt"), tags.url("/page"), settings=settings, **follow
-    )
+
+    def then(response):
+        return [tags.url("/x")] if response.url == tags.url("/page") else []
+
+    others = (bad, exempt, site.url("/robots.txt"), tags.url("/page"))
+    await crawl(*pages, *others, settings=settings, then=then)
     told = by_url(path)
     names = ("allowed", "reason", "cause", "sha256")
     assert {url: tuple(map(line.get, names)) for url, line in told.items()} == {

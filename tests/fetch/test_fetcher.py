@@ -11,7 +11,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
 
-from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl, hearing
 from tests.crawling.web import answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, until
@@ -299,13 +299,10 @@ async def test_robots_txt_leaves_neither_slot_nor_listeners_to_the_pages(web):
             listening.extend(dispatcher.getAllReceivers(self.crawler, signals.bytes_received))
             return super().parse(response)
 
-    def opened(crawler):
-        def reached(request):
-            slots.append(request.meta["download_slot"])
+    def reached(request):
+        slots.append(request.meta["download_slot"])
 
-        crawler.reached = reached
-        crawler.signals.connect(reached, signals.request_reached_downloader)
-
+    opened = hearing(signals.request_reached_downloader, reached)
     await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider, opened=opened)
     assert slots == [f"robots.txt of {site.url('')}: {site.url('/robots.txt')}", "127.0.0.1"]
     assert left == ["127.0.0.1"]
@@ -317,15 +314,12 @@ async def test_robots_txt_leaves_neither_slot_nor_listeners_to_the_pages(web):
 async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, signal, fail):
     site = web.site(robots(RULES))
 
-    def opened(crawler, *, spares=False):
-        def stop(request):
-            if not (spares and request.callback is NO_CALLBACK):
-                raise StopDownload(fail=fail)
+    def stop(request, *, spares=False):
+        if not (spares and request.callback is NO_CALLBACK):
+            raise StopDownload(fail=fail)
 
-        crawler.stop = stop  # keeps it alive
-        crawler.signals.connect(stop, getattr(signals, signal))
-
-    result = await crawl(site.url("/public"), opened=opened)
+    heard = getattr(signals, signal)
+    result = await crawl(site.url("/public"), opened=hearing(heard, stop))
     assert set(result.dropped.values()) == {"unreachable"}
     assert site.targets == []
     (warning,) = result.messages(logging.WARNING)
@@ -333,7 +327,7 @@ async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, s
     assert warning.endswith("NO_CALLBACK, as it is of those for robots.txt")
     assert result.stats["robotstxt/not_of_origin_count"] == 1
     # What the warning advises.
-    await crawl(site.url("/public"), opened=partial(opened, spares=True))
+    await crawl(site.url("/public"), opened=hearing(heard, partial(stop, spares=True)))
     assert site.targets == ["/public"]
 
 

@@ -16,6 +16,7 @@ from tests.crawling.crawl import (
     close,
     closing_when,
     crawl,
+    hearing,
     stat,
 )
 from tests.crawling.web import HANGS, answer, held, robots
@@ -164,14 +165,10 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
     unreachable, healthy = web.site(answer(503), dead), web.site(robots(RULES))
     left = [healthy.url(f"/{n}") for n in range(20)]
 
-    def opened(crawler):
-        def idle(spider):
-            if len(unreachable.robots_requests) > 1 and left:
-                crawler.engine.crawl(spider.prepare(left.pop()))
-            raise DontCloseSpider
-
-        crawler.spider.idle = idle
-        crawler.signals.connect(idle, signals.spider_idle)
+    def idle(spider):
+        if len(unreachable.robots_requests) > 1 and left:
+            spider.crawler.engine.crawl(spider.prepare(left.pop()))
+        raise DontCloseSpider
 
     async def meanwhile(crawler):
         await until(lambda: len(unreachable.robots_requests) > 1)
@@ -182,7 +179,7 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
     result = await crawl(
         unreachable.url("/1"),
         settings={**DEFER, "REP_DEFER_TIMEOUT": LONG, "REP_TIMEOUT": LONG},
-        opened=opened,
+        opened=hearing(signals.spider_idle, idle),
         meanwhile=meanwhile,
     )
     assert sorted(healthy.targets) == sorted(f"/{n}" for n in range(20))

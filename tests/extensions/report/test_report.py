@@ -12,6 +12,7 @@ from scrapy import Request
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
+from tests.crawling.web import page as tagged_page
 from tests.extensions.test_playwright import BROWSER, page
 
 RULES = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\n"
@@ -108,13 +109,10 @@ async def test_a_site_that_recovered_says_why_it_was_unreachable(web, tmp_path, 
     assert row["unreachable_since"] < row["unreachable_until"]
 
 
-TAGS = "<html><head><meta name='robots' content='nofollow, noindex'></head><body><a href=/behind></a></body></html>"
-
-
 async def test_tags_are_counted_and_links_not_followed_are_named(web, tmp_path):
     path = tmp_path / "report.json"
-    tagged = answer(200, TAGS, headers={"Content-Type": "text/html"})
-    site = web.site(robots(RULES), paths={"/tagged": [tagged]})
+    tagged = tagged_page("<meta name=robots content='nofollow, noindex'><a href=/behind></a>")
+    site = web.site(robots(RULES), paths={"/tagged": tagged})
 
     def then(response):
         return [site.url("/behind")] if response.url.endswith("tagged") else []
