@@ -64,5 +64,5 @@ def value(crawler: Crawler, name: str) -> int:
 
 def count(crawler: Crawler, name: str, by: int = 1) -> None:
     """Add ``by`` to the stat ``name`` of a crawl."""
-    if crawler.stats is not None:
-        crawler.stats.inc_value(name, by)
+    if (collector := crawler.stats) is not None:
+        collector.inc_value(name, by)

@@ -233,7 +233,8 @@ class Gate:
     ) -> None:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
         origin, _, tokens, verdict, entry, override, judgement = decision
-        end, source, own_dont_filter = math.inf, ticket.source, ticket.own_dont_filter
+        _, _, _, _, source, own_dont_filter = ticket
+        end = math.inf
         if entry is not None:
             end = entry.end
             if entry.is_unused or source == _WIRE:

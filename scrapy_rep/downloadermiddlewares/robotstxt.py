@@ -54,6 +54,7 @@ class RobotsTxtMiddleware:
         self._gate = parts.gate
         # Read for each request.
         self._asks_always = parts.asks_always
+        self._let_pass = parts.gate.let_pass
         self._refused = parts.admission.hosts.refused
 
     @classmethod
@@ -94,7 +95,7 @@ class RobotsTxtMiddleware:
                 is_again = ticket.was_given_back or ticket.source in AGAIN
                 self._parts.override_log.report(decision.override, returned=is_again)
                 return self._gate.ask(request, decision, ticket)
-            self._gate.let_pass(request, decision, ticket)
+            self._let_pass(request, decision, ticket)
         except IgnoreRequest:
             raise
         except Exception as error:  # noqa: BLE001 - logged by the next call

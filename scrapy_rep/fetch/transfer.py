@@ -19,14 +19,14 @@ TRANSFER_KEY: Final = "_robotstxt_transfer"
 """Key of ``Request.meta`` with the ``Transfer`` of a request for robots.txt, which no other has."""
 # RFC 9110 §13.1 and §14.2: the response to a request with one of these headers may have only a part
 # of the text, or nothing of it (SPEC S-8).
-_CONDITIONAL: Final = (
+_CONDITIONAL: Final = {
     b"If-Match",
     b"If-None-Match",
     b"If-Modified-Since",
     b"If-Unmodified-Since",
     b"If-Range",
     b"Range",
-)
+}
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 _SLACK: Final = 4_096
@@ -70,8 +70,8 @@ class Transfer:
         meta.clear()
         meta.update({**self.meta, **route, TRANSFER_KEY: self})
         self.mark_as_sent(request)
-        for name in _CONDITIONAL:
-            request.headers.pop(name, None)
+        for name in _CONDITIONAL & request.headers.keys():
+            del request.headers[name]
         # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
         request.headers[b"Accept-Encoding"] = b"gzip"
         # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add Cookie and Authorization. Credentials

@@ -7,6 +7,7 @@ A target is path and query in canonical form. The patterns of rules are matched 
 import re
 from functools import lru_cache
 from ipaddress import IPv6Address
+from sys import intern
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
@@ -114,7 +115,7 @@ def _parse_origin(url: str) -> Origin:
         raise ValueError("not an absolute http, https or ftp URL")
     if _NO_AUTHORITY(match[2]):
         raise ValueError("backslash, blank or control character before the path")
-    scheme = match[1].lower()
+    scheme = intern(match[1].lower())
     server = match[2].rpartition("@")[2]  # without userinfo, as error messages contain the server
     if server.startswith("["):
         address, bracket, rest = server[1:].partition("]")

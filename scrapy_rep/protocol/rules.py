@@ -1,7 +1,8 @@
 """The rules for one crawler: the longest pattern that matches decides (RFC 9309 §2.2.2).
 
 To compare a target with thousands of patterns takes too long, so patterns are filed by their text.
-Matching doesn't use regular expressions, as the time of these may grow exponentially.
+Few patterns are filed for the second target, as many sites of a broad crawl have one page. Matching
+doesn't use regular expressions, as the time of these may grow exponentially.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import chain, compress
 from operator import itemgetter
@@ -103,9 +104,8 @@ class _Index:
     If that is short, or has another pattern, the pattern is filed by its needle instead, which all
     targets that match contain.
 
-    Few beginnings are sorted only when a target has one of them: most targets have none, which
-    takes one call to see. Many are sorted for the first target. Then those of a target are the last
-    one that isn't greater, and outer ones, with which their next one begins.
+    Most targets have none of few beginnings, which takes one call to see. Those of a target are the
+    last one, in their order, that isn't greater, and outer ones, with which their next one begins.
     """
 
     __slots__ = (
@@ -142,12 +142,13 @@ class _Index:
                 text = parts[-1][-_NEEDLE:] or "/"
                 needles.add(text)
             filed.setdefault(text, []).append(f"{pattern}\n{word}\n")
-        self._begins = tuple(word_of)
+        self._begins = tuple(sorted(word_of))
         # All targets begin with "": of many beginnings, those of each target are searched.
         self._few = self._begins if len(word_of) <= _FEW else ("",)
-        self._words = array("I", word_of.values())
-        self._sorted: tuple[tuple[str, ...], ...] = ()
-        self._outermost: tuple[str, ...] = ()
+        self._words = array("I", map(word_of.__getitem__, self._begins))
+        outer = _outer(self._begins)
+        self._sorted = (self._begins, outer) if outer else (self._begins,)
+        self._outermost = _outer(outer)
         self._rules = {text: "".join(rules) for text, rules in filed.items()}
         self._needles = tuple(needles)
         self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
@@ -175,22 +176,12 @@ class _Index:
         return found
 
     def _beginnings_of(self, ended: str) -> list[str]:
-        if not self._sorted:
-            self._sort()
         near = [texts[bisect_right(texts, ended) - 1] for texts in self._sorted]
         return [begin for begin in (*near, *self._outermost) if ended.startswith(begin)]
 
     def _needles_of(self, target: str) -> Collection[str]:
         ats = range(len(target))
         return self._rules.keys() & {target[at : at + n] for n in self._sizes for at in ats}
-
-    def _sort(self) -> None:
-        order = sorted(range(len(self._begins)), key=self._begins.__getitem__)
-        self._words = array("I", [self._words[at] for at in order])
-        self._begins = tuple([self._begins[at] for at in order])
-        outer = _outer(self._begins)
-        self._sorted = (self._begins, outer) if outer else (self._begins,)
-        self._outermost = _outer(outer)
 
 
 def _outer(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -201,7 +192,16 @@ def _outer(texts: tuple[str, ...]) -> tuple[str, ...]:
 class RuleSet:
     """The rules for one crawler; ``verdict_for`` decides on a target."""
 
-    __slots__ = ("_index", "_lone", "_longest", "_raws", "nbytes")
+    __slots__ = (
+        "_is_scanned",
+        "_lone",
+        "_longest",
+        "_matching",
+        "_patterns",
+        "_raws",
+        "_words",
+        "nbytes",
+    )
 
     def __init__(self, values: Sequence[bytes], words: Sequence[int]) -> None:
         """``values`` and ``words`` are as for ``rules_of``."""
@@ -231,7 +231,11 @@ class RuleSet:
         if patterns.encode() != written:  # most values already are in canonical form
             pairs = zip(words, values, lines, strict=False)
             self._raws = {word: raw for word, raw, line in pairs if raw != line.encode()}
-        self._index = _Index(lines, words)
+        self._patterns = patterns
+        self._words = array("I", words)
+        self._matching: Callable[[str], list[_Ranked]] | None = None
+        self._is_scanned = len(words) > _FEW
+        """Whether the next target has an index."""
         wild = [line for line in lines if "*" in line]
         lone = [form for form, *_ in self._lone if "*" in form]
         work = sum(map(len, wild + lone)) + _LONE_WORK * len(self._lone)
@@ -252,7 +256,7 @@ class RuleSet:
             return ALLOWED_ROBOTSTXT
         if len(target) > self._longest:
             return _TOO_COSTLY
-        found = self._index.matching(target)
+        found = self._matching(target) if self._matching else self._scan(target)
         if self._lone and isinstance(target, Target):
             found += [
                 _ranked(pattern, word)
@@ -263,6 +267,20 @@ class RuleSet:
             return _NO_RULE
         _, _, word, pattern = max(found)
         return _verdict_of(pattern, -word, self._raws.get(-word))
+
+    def _scan(self, target: str) -> list[_Ranked]:
+        """Return the rules that match: of few patterns, the first time without an index."""
+        lines, words, ended = self._patterns.split("\n"), self._words, f"{target}$"
+        if self._is_scanned:
+            self._matching = _Index(lines, words).matching
+            self._patterns, self._words = "", array("I")
+            return self._matching(target)
+        self._is_scanned = True
+        return [
+            _ranked(line, word)
+            for line, word in zip(lines, words, strict=False)
+            if line and (ended.startswith(line) or ("*" in line and is_match(line, target)))
+        ]
 
 
 @lru_cache(_VERDICTS)

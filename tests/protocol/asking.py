@@ -1,4 +1,4 @@
-"""Verdicts that are the same before and after rules are sorted, and as the reference has them."""
+"""Verdicts that are the same before and after rules are filed, and as the reference has them."""
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.lexer import lex
