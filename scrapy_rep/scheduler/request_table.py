@@ -89,12 +89,15 @@ _ORDER: Final = "ORDER BY priority, start, position LIMIT"
 _NEXT: Final = f"SELECT number, request FROM requests WHERE {_WHERE} {_ORDER} 1"
 _REMOVE: Final = f"""UPDATE lanes SET size = size - 1, served = ?4, (priority, start) =
     (SELECT priority, start FROM requests WHERE {_WHERE} {_ORDER} 1) WHERE number = ?3"""
-_LANE: Final = "SELECT number, slot, origin FROM lanes WHERE until IS NULL AND slot "
-_FIRST: Final = " ORDER BY slot, priority, start, served LIMIT 1"
-_IDLE: Final = f"{_LANE} > ? AND slot NOT IN (SELECT value FROM json_each(?)) {_FIRST}"
-_BUSY: Final = """SELECT number, lanes.slot, origin FROM json_each(?) AS busy
-    CROSS JOIN lanes ON lanes.slot = busy.value WHERE until IS NULL
-    ORDER BY busy.key, priority, start, served LIMIT 1"""
+_READY: Final = "FROM lanes WHERE until IS NULL AND slot"
+_AFTER: Final = f"SELECT min(slot) {_READY} >"
+_FIRST: Final = "ORDER BY priority, start, served LIMIT 1"
+_IDLE: Final = f"""WITH RECURSIVE slots(name) AS
+        ({_AFTER} ? UNION ALL SELECT ({_AFTER} name) FROM slots WHERE name IS NOT NULL)
+    SELECT number, slot, origin {_READY} = (SELECT name FROM slots
+        WHERE name NOT IN (SELECT value FROM json_each(?)) LIMIT 1) {_FIRST}"""
+_BUSY: Final = f"""SELECT number, slot, origin FROM json_each(?) CROSS JOIN lanes
+    ON number = (SELECT number {_READY} = value {_FIRST}) LIMIT 1"""
 _UNKNOWN: Final = """SELECT number, slot, origin FROM lanes WHERE asked IS NOT NULL
     ORDER BY asked LIMIT 1"""
 _BEFORE_TEXT: Final = -math.inf

@@ -102,6 +102,23 @@ def test_a_slot_may_have_any_name(tmp_path, slot):
     assert drain(queue) == [request.url]
 
 
+def test_a_pop_reads_as_much_however_many_sites_share_a_busy_slot(tmp_path):
+    def steps_of_pops(sites):
+        crawler, steps = FakeCrawler(Doors()), []
+        folder = tmp_path / str(sites)
+        folder.mkdir()
+        proxy = {"download_slot": "proxy"}
+        requests = [Request(f"https://{n}.example/", meta=proxy) for n in range(sites)]
+        queue = on_disk(folder, *requests, *pages("z.example", 0), crawler=crawler)
+        crawler.downloader.begin(queue.pop())
+        connection_of(queue).set_progress_handler(lambda: steps.append(1), 10)
+        slots = [crawler.downloader.get_slot_key(queue.pop()) for _ in range(2)]
+        assert slots == ["z.example", "proxy"]
+        return len(steps)
+
+    assert steps_of_pops(2_000) < 1.5 * steps_of_pops(20)
+
+
 def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
     queue = on_disk(tmp_path)
     for request in (
