@@ -28,7 +28,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.requests import host_of, origin_of_request
-from scrapy_rep.utils.scrapy_internals import wake_engine
 
 
 class Admission:
@@ -43,18 +42,17 @@ class Admission:
         clock: Clock,
         leases: HostLeases,
     ) -> None:
-        self._crawler = crawler
         self._lookups = lookups
         self._known = lookups.cache.known_entry
         self.decider: Decider = decider
         self._clock = clock
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
+        self.hosts: Hosts = Hosts(crawler, options, leases, clock, decider, self._notify)
         self.unknown: UnknownOrigins = UnknownOrigins(
-            crawler, lookups, decider, self.queues, self.pause_of, self._notify
+            crawler, lookups, decider, self.queues, self.hosts, self._notify
         )
         self.deferral: Deferral = Deferral(crawler, lookups.cache, options, clock, self.queues)
-        self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._notify)
         self._dry_run = options.dry_run
 
     @classmethod
@@ -80,14 +78,14 @@ class Admission:
             entry.has_delay
             or entry.is_unreachable
             or origin.host in self.hosts.refused
-            or origin in self.unknown.results
+            or origin in self.unknown.uncached
         ):
             return None
         entry = entry or self.unknown.result(origin, self._clock.time())
         ask = Ask(origin, head, entry, self.decider, self.hosts.delays)
         hold = self.hold(ask)
         if hold is None:
-            self.unknown.results.pop(origin, None)  # it is used once
+            self.unknown.uncached.pop(origin, None)  # it is used once
             if not self._dry_run:
                 self.hosts.reserve(ask)
         return hold
@@ -118,14 +116,6 @@ class Admission:
         """Call ``call`` with an origin whenever the answer of ``admit`` may have changed for it."""
         self._listeners.append(call)
 
-    # What the gate calls.
-
-    def pause_of(self, origin: Origin, request: Request) -> Hold | None:
-        """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
-        if origin.host not in self.hosts.refused:
-            return None
-        return self.hosts.hold(Ask(origin, lambda: request, None, self.decider, self.hosts.delays))
-
     # For users, and the end of the crawl.
 
     @property
@@ -151,4 +141,3 @@ class Admission:
     def _notify(self, origin: Origin) -> None:
         for call in self._listeners:
             call(origin)
-        wake_engine(self._crawler)

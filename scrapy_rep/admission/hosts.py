@@ -26,6 +26,7 @@ from scrapy_rep.admission.delays import Delays
 from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.pauses import CHECK_INTERVAL, REFUSALS, Pause, Pauses
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.download_settings import default_download_timeout
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
@@ -58,27 +59,27 @@ class Host:
     next_to_leave: float = -math.inf
     """When the next request may leave the scheduler."""
     next_to_send: float = -math.inf
-    last: Request | None = None
-    """The request that was sent last, if it has not ended. After a pause it is the probe."""
+    under_way: Request | None = None
+    """The request that was sent last, until it has ended. After a pause it is the probe."""
     pause: Pause | None = None
     """The last pause; None if the host has answered a request since then."""
     waiting: dict[Origin, None] = field(default_factory=dict)
 
     def hold_until(self, until: float, now: float) -> Hold | None:
         """Return the hold of a request that may leave, or be sent, at ``until``; None if it may."""
-        if self.last is not None and self.pause is not None:
+        if self.under_way is not None and self.pause is not None:
             until = math.inf  # the probe tells
         return Hold(IN_PAUSE if self.pause else IN_DELAY, until) if until > now else None
 
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host any more."""
-        return self.last is None and max(self.next_to_leave, self.next_to_send) <= now
+        return self.under_way is None and max(self.next_to_leave, self.next_to_send) <= now
 
 
 class Hosts:
     """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
 
-    ``listener`` is called with an origin when the hold of its requests may have changed.
+    ``notify`` is called with an origin when the hold of its requests may have changed.
     """
 
     def __init__(
@@ -87,14 +88,16 @@ class Hosts:
         options: Options,
         leases: HostLeases,
         clock: Clock,
-        listener: Callable[[Origin], None],
+        decider: Decider,
+        notify: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self.delays: Delays = Delays(crawler, options)
         self.pauses: Pauses = Pauses(crawler, options, clock)
         self._clock = clock
-        self._listener = listener
+        self._decider = decider
+        self._notify = notify
         self.leases: HostLeases = leases
         self._is_reading = False
         self._hosts: dict[str, Host] = {}
@@ -120,9 +123,15 @@ class Hosts:
         host.waiting[ask.origin] = None
         return hold
 
+    def pause_of(self, origin: Origin, request: Request) -> Hold | None:
+        """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
+        if origin.host not in self.refused:
+            return None
+        return self.hold(Ask(origin, lambda: request, None, self._decider, self.delays))
+
     def _hold_on_wire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
         host = self._hosts.get(origin.host)
-        if host is None or host.last is request or not (host.pause or delay):
+        if host is None or host.under_way is request or not (host.pause or delay):
             return None
         if hold := host.hold_until(host.next_to_send, self._clock.monotonic()):
             host.waiting[origin] = None
@@ -144,7 +153,7 @@ class Hosts:
     def undo_reserve(self, host: str) -> None:
         if (found := self._hosts.get(host)) is not None:
             found.next_to_leave = -math.inf
-            self._notify(found)
+            self._wake(found)
 
     async def acquire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
         """Return why ``request`` may not be sent now, or None: then it has the lease it needs."""
@@ -153,7 +162,7 @@ class Hosts:
         host = self._host_of(origin.host, delay)
         if host is None or not (host.pause or delay):
             return None
-        host.last = request
+        host.under_way = request
         seconds = max(delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
         host.next_to_send = self._clock.monotonic() + seconds
         try:
@@ -166,20 +175,20 @@ class Hosts:
             self._not_sent(host, request, min(other.left, max(CHECK_INTERVAL, delay)))
             if other.holder == PAUSE:
                 self._adopt_pause(host, other.left)
+            hold = self._hold_on_wire(origin, request, delay)
+            return hold or Hold(IN_DELAY, self._clock.monotonic() + other.left)
         # That may have taken long, and a pause may have begun.
         if (hold := self._hold_on_wire(origin, request, delay)) is not None:
             return hold
-        if other is not None:
-            return Hold(IN_DELAY, self._clock.monotonic() + other.left)
         stats.count(self._crawler, stats.TURNS)
         self._leased[host.name] = request
         return None
 
     def _not_sent(self, host: Host, request: Request, seconds: float) -> None:
         """Let the next request be sent in ``seconds``, unless another has taken the turn."""
-        if host.last is request:
-            host.last, host.next_to_send = None, self._clock.monotonic() + seconds
-            self._notify(host)
+        if host.under_way is request:
+            host.under_way, host.next_to_send = None, self._clock.monotonic() + seconds
+            self._wake(host)
 
     def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
         """Note that ``request`` got a response; None: an error, or ``sent_at`` infinity: unsent.
@@ -194,8 +203,8 @@ class Hosts:
         if not (is_leased or may_refuse):
             return
         host = self._record(name)
-        if is_last := host.last is request:
-            host.last = None
+        if is_last := host.under_way is request:
+            host.under_way = None
             host.next_to_send = now + host.delay
         left = None
         if is_leased:
@@ -205,7 +214,7 @@ class Hosts:
         pause = self.pauses.after(host.pause, request, sent_at, response, is_probe=is_probe)
         seconds = self._set_pause(host, pause)
         if is_last:
-            self._notify(host)
+            self._wake(host)
         self.leases.ended(name, left, seconds)
 
     # Pauses.
@@ -242,11 +251,11 @@ class Hosts:
                 self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
             self.refused[host.name] = host
             now = self._clock.monotonic()
-            if host.last is not None:  # its response does not count any more
-                host.last, host.next_to_send = None, now + host.delay
+            if host.under_way is not None:  # its response does not count any more
+                host.under_way, host.next_to_send = None, now + host.delay
             host.next_to_send = max(host.next_to_send, pause.until)
             seconds = pause.until - now
-        self._notify(host)
+        self._wake(host)
         return seconds
 
     # Records.
@@ -271,7 +280,7 @@ class Hosts:
         host = self._hosts[name] = Host(name)
         return host
 
-    def _notify(self, host: Host) -> None:
+    def _wake(self, host: Host) -> None:
         waiting, host.waiting = host.waiting, {}
         for origin in waiting:
-            self._listener(origin)
+            self._notify(origin)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hold_reason import Ask, Head, Hold, HoldReason, Queue
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.cache import LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookups import Lookups
@@ -38,22 +38,19 @@ class UnknownOrigins:
         lookups: Lookups,
         decider: Decider,
         queues: Sequence[Queue],
-        pause_of: Callable[[Origin, Request], Hold | None],
-        ended: Callable[[Origin], None],
+        hosts: Hosts,
+        notify: Callable[[Origin], None],
     ) -> None:
-        """Call ``ended`` with each origin whose lookup has ended, or isn't needed any more.
-
-        ``pause_of`` is that of the admission.
-        """
+        """Call ``notify`` with each origin whose lookup has ended, or isn't needed any more."""
         self._crawler = crawler
         self._lookups = lookups
         lookups.on_room = self._room_has_come
         self._decider = decider
         self._queues = queues
-        self._pause_of = pause_of
-        self._ended = ended
+        self._hosts = hosts
+        self._notify = notify
         self._under_way: set[Origin] = set()
-        self.results: dict[Origin, Entry | None] = {}
+        self.uncached: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
 
     @property
@@ -66,16 +63,16 @@ class UnknownOrigins:
         If the last lookup has failed, the request may leave: the middleware repeats the lookup, and
         handles the error.
         """
-        if ask.origin in self.results or ask.entry is not None:
+        if ask.origin in self.uncached or ask.entry is not None:
             return None
         return Hold(UNKNOWN, math.inf)
 
     def result(self, origin: Origin, now: float) -> Entry | None:
         """Return a result that the cache doesn't have, and that is valid ``now``; else None."""
-        entry = self.results.get(origin)
+        entry = self.uncached.get(origin)
         if entry is None or entry.is_valid(now):
             return entry
-        del self.results[origin]
+        del self.uncached[origin]
         return None
 
     def begin_lookups(self) -> None:
@@ -99,7 +96,7 @@ class UnknownOrigins:
         self._under_way.add(origin)
         try:
             request = head()
-            if request is not None and self._pause_of(origin, request) is None:
+            if request is not None and self._hosts.pause_of(origin, request) is None:
                 self._decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged
@@ -107,14 +104,14 @@ class UnknownOrigins:
             if not isinstance(error, CrawlClosingError):
                 line = "Error while looking up robots.txt of %s"
                 LimitedLogger(__name__, self._crawler).error(line, origin, exc_info=error)
-            self.results[origin] = None
+            self.uncached[origin] = None
         self._under_way.discard(origin)
-        self._ended(origin)
+        self._notify(origin)
 
     def _lookup_done(self, origin: Origin, found: LookupResult | None) -> None:
         self._under_way.discard(origin)
         if self._lookups.closing:
             return
         if found is None or self._lookups.cache.known_entry(origin) is None:
-            self.results[origin] = found and found.entry
-        self._ended(origin)
+            self.uncached[origin] = found and found.entry
+        self._notify(origin)

@@ -354,7 +354,8 @@ class Lookups:
             self._keep(record, known)
             self._release(lookup)
             self._end(lookup, record)
-            await self._keep_for_other(record)
+            if record.last.evidence.hops:
+                self._tasks.start(self._keep_for_other(record))
         except (CancelledError, asyncio.CancelledError):
             self._end(lookup, None)
             if not self.closing:
@@ -380,7 +381,7 @@ class Lookups:
         redirects ended at the robots.txt of another origin, it is valid for that origin, too.
         """
         evidence = record.last.evidence
-        if not evidence.hops or evidence.error is not None or isinstance(record.last, Unreachable):
+        if evidence.error is not None or isinstance(record.last, Unreachable):
             return
         origin = origin_of(evidence.url)
         if evidence.url != origin.robotstxt_url or origin in self._all:

@@ -108,16 +108,20 @@ class Gate:
         admission.listen_for_hold_change(self._hold_changed)
 
     async def ask(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
-        """Return None when ``request`` may be sent, or its copy for the queue; else raise."""
+        """Give one of the five answers: return None, or the copy for the queue; else raise."""
         was_closing = self._admission.is_closing
+        source = Source(ticket.source)
         try:
-            return await self._answer(request, decision, ticket)
+            decision = await self._decide(request, decision, source)
+            if self._may_be_held(decision, source):
+                decision = await self._wait_for_turn(request, decision, source)
+            return self._finish(request, decision, ticket, source)
         except CrawlClosingError:
             if self._dry_run is not None:  # which drops nothing
                 store_grant(request, request.url, None)
                 return None
             # A direct request that is given back comes again at once: not a second time.
-            if was_closing and ticket.was_given_back and ticket.source == Source.DIRECT:
+            if was_closing and ticket.was_given_back and source is Source.DIRECT:
                 raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
             return self.give_back(request)
         except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception
@@ -125,14 +129,6 @@ class Gate:
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self.drop_after_error(request, error)
             return None
-
-    async def _answer(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
-        """Give one of the five answers. Raises CrawlClosingError if the crawl closes meanwhile."""
-        source = Source(ticket.source)
-        decision = await self._decide(request, decision, source)
-        if self._may_be_held(decision, source):
-            decision = await self._wait_for_turn(request, decision, source)
-        return self._finish(request, decision, ticket, source)
 
     async def _decide(self, request: Request, decision: Decision, source: Source) -> Decision:
         """Return the decision with a verdict, after lookups.
@@ -206,6 +202,7 @@ class Gate:
         hosts = self._admission.hosts
         if origin and source is not Source.RESPONSE and hosts.is_dropping(origin.host):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+            self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
         self.let_pass(request, decision, ticket, hosts.delays.kept(decision))
         return None
@@ -234,6 +231,7 @@ class Gate:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
         origin, _, tokens, verdict, entry, override, judgement = decision
         _, _, _, _, source, own_dont_filter = ticket
+        valid_for: Tokens | None = tokens
         end = math.inf
         if entry is not None:
             end = entry.end
@@ -241,9 +239,10 @@ class Gate:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
                 entry.mark_used()
-        valid_for: Tokens | None = tokens
-        if override is not None and override.policy != "file":
-            valid_for = None
+        if override is not None:
+            end = min(end, override.until or math.inf)
+            if override.policy != "file":
+                valid_for = None
         if self._dry_run is not None:
             valid_for, end = valid_for if origin else None, math.inf
         # A plain tuple, in less time.
@@ -311,14 +310,14 @@ class Gate:
             if self._admission.is_closing:
                 raise CrawlClosingError
             stats.count(self._crawler, stats.WAITED)
-            while not is_again and (hold := self._admission.pause_of(origin, request)) is not None:
+            while not is_again and (hold := self._admission.hosts.pause_of(origin, request)):
                 await self.wait(origin, hold, source)
             with self._uncounted(source):
                 decision = await self.decider.decision(request, decision)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
-            if is_again and entry is not None and now - entry.start < _LIFE:
-                break  # a new entry decides at the wire, even if it has expired already
-            if verdict and verdict.allowed and entry and not entry.is_valid(now):
+            # A new entry decides at the wire, even if it has expired already.
+            is_new = is_again and entry is not None and now - entry.start < _LIFE
+            if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)
         return decision

@@ -92,8 +92,8 @@ class RobotsTxtMiddleware:
                 or origin.host in self._refused
                 or (entry is not None and entry.has_delay)
             ):
-                is_again = ticket.was_given_back or ticket.source in AGAIN
-                self._parts.override_log.report(decision.override, returned=is_again)
+                was_counted = ticket.was_given_back or ticket.source in AGAIN
+                self._parts.override_log.report(decision.override, returned=was_counted)
                 return self._gate.ask(request, decision, ticket)
             self._let_pass(request, decision, ticket)
         except IgnoreRequest:

@@ -105,7 +105,7 @@ class Wire:
     async def _download_again(self, download: _Download, request: Request) -> Response:
         # Nothing was sent yet. In a pause that has begun since, only the probe may be.
         host = self._refused.get(host_of(request))
-        if host and host.last is not request and self.gate.decider.origin_governing(request):
+        if host and host.under_way is not request and self.gate.decider.origin_governing(request):
             raise GivenBackError(self.gate.give_back(request))
         return await download(request)
 
@@ -146,13 +146,14 @@ class Wire:
                 self._places.leave(slot)
                 raise
             # The place, or the store, may have come late, but not each time.
-            if hold is None and (self._time() < ticket.end or asked >= _MOST_ASKED):
+            is_late = self._time() >= ticket.end and asked < _MOST_ASKED
+            if hold is None and not is_late:
                 return
             self._places.leave(slot)
             if hold is not None:
                 # A middleware may send a request to the host each time.
-                is_again = ticket.was_given_back and hold.reason is IN_DELAY
-                await self._wait(request, hold, math.inf if is_again else latest)
+                stays = ticket.was_given_back and hold.reason is IN_DELAY
+                await self._wait(request, hold, math.inf if stays else latest)
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
         """Let the gate give a new ticket, or raise GivenBackError.

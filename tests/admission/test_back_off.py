@@ -136,6 +136,9 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     ] * len(PAGES)
     (line,) = [line for line in result.messages(logging.WARNING) if "refuses" in line]
     assert line.startswith("127.0.0.1 refuses all requests")
+    told = "Dropped (its host refuses all): <GET {}>"
+    dropped = {told.format(site.url(path)) for path in PAGES}
+    assert dropped <= set(result.messages(logging.DEBUG))
 
 
 async def test_a_success_ends_the_doubling(web):

@@ -11,11 +11,12 @@ import pytest
 from scrapy_rep import Robots, SettingsError
 from scrapy_rep.overrides import POLICIES, Overrides, overrides_reader
 from scrapy_rep.settings import Options
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, releasing_when, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, OfCrawler, crawl, releasing_when, stat
 from tests.crawling.web import answer, held, redirect, robots
 from tests.extensions.evidence import lines
 from tests.scheduler.test_broad import DEFER
 from tests.test_signals import Ear
+from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
 WHY = "we agreed on it, ticket 5"
@@ -104,6 +105,23 @@ async def test_an_expired_override_is_a_warning_and_none(web):
     warning, _ = result.messages(logging.WARNING)  # and that all was disallowed
     assert warning.startswith("Override expired at 2020-02-01 00:00:00+00:00, robots.txt is obeyed")
     assert WHY in warning
+
+
+async def test_what_left_before_its_override_expired_is_not_sent_afterwards(web):
+    site = web.site(robots(RULES))
+    end = datetime.now(timezone.utc) + timedelta(seconds=3)
+
+    class Late(OfCrawler):
+        async def process_request(self, request):
+            if request.url == site.url("/private"):
+                await until(lambda: datetime.now(timezone.utc) > end)
+
+    entries = overridden(override("ignore", until=end.isoformat()))
+    settings = {**entries, "DOWNLOADER_MIDDLEWARES": {Late: 543}}
+    result = await crawl(site.url("/private"), settings=settings)
+    assert "robotstxt/override_count/ignore" in result.stats
+    assert result.dropped == {site.url("/private"): "rule"}
+    assert site.targets == []
 
 
 @pytest.mark.parametrize(

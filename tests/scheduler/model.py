@@ -437,7 +437,7 @@ class Model:
                 assert until == math.inf
                 assert not has_room if is_unknown else lane.origin in lookups._under_way
             elif until == math.inf:
-                assert self.admission.hosts._hosts[lane.origin.host].last in self.sent
+                assert self.admission.hosts._hosts[lane.origin.host].under_way in self.sent
             else:
                 due.append(until)
         told = sorted((str(origin), n) for origin, _, _, n in self.admission.holds())

@@ -66,7 +66,7 @@ async def nobody_is_the_probe(self, *arguments):
 
 def a_probe_is_forgotten(self, origin, *arguments):
     if origin.host in self.refused:
-        self.refused[origin.host].last = None
+        self.refused[origin.host].under_way = None
     return held(self, origin, *arguments)
 
 
@@ -84,7 +84,7 @@ BREAKAGES = [
     (RequestTable, "wake_due", the_due_time_is_forgotten),
     (RequestTable, "_leave_out", a_popped_row_is_not_left_out),
     (RequestTable, "delete_finished", nothing_is_noted),
-    (Hosts, "_notify", a_host_is_not_told),
+    (Hosts, "_wake", a_host_is_not_told),
     (Hosts, "acquire", nobody_is_the_probe),
     (Hosts, "_hold_on_wire", a_probe_is_forgotten),
     (Hosts, "_adopt_pause", nothing_is_noted),
