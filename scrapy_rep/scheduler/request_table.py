@@ -151,8 +151,6 @@ class RequestTable:
             ) from None
         self._run = self._connection.execute
         self._served = 0
-        self._has_unknown = False
-        """Whether a lane may wait for its lookup to begin."""
         self._in_progress: dict[int, Request] = {}
         """Popped requests that the engine has not finished, by row number."""
         self._ended: list[tuple[int]] = []
@@ -298,13 +296,11 @@ class RequestTable:
         self._run("UPDATE lanes SET until = ? WHERE number = ?", (until, lane.number))
 
     def set_unknown(self, lane: Lane) -> None:
-        self._has_unknown = True
         query = "UPDATE lanes SET until = ?, asked = ? WHERE number = ?"
         self._run(query, (math.inf, self._next_served(), lane.number))
 
     def next_unknown(self) -> Lane | None:
-        lane = self._lane(_UNKNOWN) if self._has_unknown else None
-        self._has_unknown = lane is not None
+        lane = self._lane(_UNKNOWN)
         if lane is not None:
             self._run("UPDATE lanes SET asked = NULL WHERE number = ?", (lane.number,))
         return lane
