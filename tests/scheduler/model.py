@@ -286,7 +286,10 @@ class Model:
         request = self.choose([*self.sent])
         seconds = self.choose([None, None, 3, 20, 120])
         host = host_of(request)
-        if seconds or self.probes.get(host) in {None, request}:
+        _, until = self.pauses.get(host, (0.0, 0.0))
+        # Another worker's pause has a probe, too, if this worker knew of it.
+        is_earlier = host not in self.probes and self.sent[request] < until
+        if seconds or (self.probes.get(host) in {None, request} and not is_earlier):
             self.pause(host, seconds or 0)
             until = self.refused_until.get(host, 0.0)
             self.refused_until[host] = max(until, self.time.now + (seconds or 0))
