@@ -132,9 +132,6 @@ class Lookups:
         redirects to a disallowed URL, as the fetch of another worker, with another proxy or other
         rules, may succeed; of failures while the store can't be read, as it may know more."""
 
-    def __len__(self) -> int:
-        return len(self._all)
-
     @property
     def has_room(self) -> bool:
         """Whether a lookup may be started now, and waits for no other."""

@@ -97,7 +97,7 @@ class Player:
 
     async def no_flights(self):
         parts = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)._parts
-        await self.until(lambda: not len(parts.lookups))
+        await self.until(lambda: not parts.lookups._all)
 
     async def deferred(self, lanes):
         admission = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).admission
