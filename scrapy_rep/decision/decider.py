@@ -53,6 +53,8 @@ class Decider:
         self._has_overrides = bool(overrides)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
         self.usage_judge: UsageJudge = UsageJudge.of(crawler)
+        self._purposes = self.usage_judge.purposes
+        self._tokens_of = self.tokens.of_request
 
     def known_decision(self, request: Request) -> Decision | None:
         """Return the decision on ``request``; None if no robots.txt can apply to its URL.
@@ -73,7 +75,7 @@ class Decider:
                 origin, target = split_url(url)
             except ValueError:
                 return Decision(None, "", (), NO_ORIGIN)
-        tokens = self.tokens.of_request(request)
+        tokens = self._tokens_of(request)
         override = judgement = None
         if self._has_overrides and (override := self._overrides.of_host(origin.host)):
             tokens = override.tokens or tokens
@@ -100,7 +102,7 @@ class Decider:
             target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         else:
             verdict = entry.verdict(target, tokens)
-        if self.usage_judge.purposes or PURPOSES_KEY in request.meta:
+        if self._purposes or PURPOSES_KEY in request.meta:
             verdict, judgement = self.usage_judge.judge(request, entry, target, tokens, verdict)
         # The same as Decision(…), in half the time.
         return _new(Decision, (origin, target, tokens, verdict, entry, override, judgement))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import chain, compress
 from operator import itemgetter
@@ -144,7 +144,8 @@ class _Index:
             filed.setdefault(text, []).append(f"{pattern}\n{word}\n")
         self._begins = tuple(sorted(word_of))
         # All targets begin with "": of many beginnings, those of each target are searched.
-        self._few = self._begins if len(word_of) <= _FEW else ("",)
+        begins = [begin.removesuffix("$") for begin in self._begins]
+        self._few = tuple(begins) if len(begins) <= _FEW else ("",)
         self._words = array("I", map(word_of.__getitem__, self._begins))
         outer = _outer(self._begins)
         self._sorted = (self._begins, outer) if outer else (self._begins,)
@@ -157,10 +158,9 @@ class _Index:
         """Return the rules that match; of those with equal patterns, only the one that decides."""
         found: list[_Ranked] = []
         rules = ""
-        # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
-        ended = f"{target}$"
-        if ended.startswith(self._few):
-            for text in self._beginnings_of(ended):
+        if target.startswith(self._few):
+            # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
+            for text in self._beginnings_of(f"{target}$"):
                 if word := self._words[bisect_left(self._begins, text)]:
                     found.append(_ranked(text, word))
                 if text in self._rules:
@@ -193,10 +193,10 @@ class RuleSet:
     """The rules for one crawler; ``verdict_for`` decides on a target."""
 
     __slots__ = (
+        "_index",
         "_is_scanned",
         "_lone",
         "_longest",
-        "_matching",
         "_patterns",
         "_raws",
         "_words",
@@ -233,7 +233,7 @@ class RuleSet:
             self._raws = {word: raw for word, raw, line in pairs if raw != line.encode()}
         self._patterns = patterns
         self._words = array("I", words)
-        self._matching: Callable[[str], list[_Ranked]] | None = None
+        self._index: _Index | None = None
         self._is_scanned = len(words) > _FEW
         """Whether the next target has an index."""
         wild = [line for line in lines if "*" in line]
@@ -256,7 +256,8 @@ class RuleSet:
             return ALLOWED_ROBOTSTXT
         if len(target) > self._longest:
             return _TOO_COSTLY
-        found = self._matching(target) if self._matching else self._scan(target)
+        index = self._index
+        found = self._scan(target) if index is None else index.matching(target)
         if self._lone and isinstance(target, Target):
             found += [
                 _ranked(pattern, word)
@@ -272,9 +273,9 @@ class RuleSet:
         """Return the rules that match: of few patterns, the first time without an index."""
         lines, words, ended = self._patterns.split("\n"), self._words, f"{target}$"
         if self._is_scanned:
-            self._matching = _Index(lines, words).matching
+            self._index = _Index(lines, words)
             self._patterns, self._words = "", array("I")
-            return self._matching(target)
+            return self._index.matching(target)
         self._is_scanned = True
         return [
             _ranked(line, word)
