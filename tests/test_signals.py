@@ -10,7 +10,7 @@ import scrapy
 from scrapy_rep import Robots, signals
 from scrapy_rep.utils.per_crawl import add_part
 from tests.crawling.crawl import ListSpider, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, redirect, robots
 
 RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\nSitemap: https://a.example/s.xml\n"
@@ -128,7 +128,8 @@ class AskingSpider(ListSpider):
 
 async def test_spiders_ask_without_an_extra_fetch(web):
     rules, missing, failing = web.site(robots(RULES)), web.site(answer(404)), web.site(answer(503))
-    urls = [rules.url("/private"), rules.url("/"), missing.url("/private"), failing.url("/")]
+    moved = web.site(redirect(rules.url("/robots.txt")))
+    urls = [moved.url("/private"), rules.url("/"), missing.url("/private"), failing.url("/")]
     result = await crawl(*urls, spidercls=AskingSpider)
     assert result.before == [None] * 4
     assert [verdict.reason.value for verdict in result.verdicts] == [
@@ -137,12 +138,12 @@ async def test_spiders_ask_without_an_extra_fetch(web):
         "unavailable",
         "unreachable",
     ]
-    assert result.verdicts[0].robotstxt_url == rules.url("/robots.txt")
+    assert result.verdicts[0].robotstxt_url == moved.url("/robots.txt")
     assert result.known == result.verdicts
     assert result.sitemaps == [["https://a.example/s.xml"]] * 2 + [[]] * 2
     assert [r.last.evidence.status for r in result.records] == [200, 200, 404, 503]
     assert result.tokens == ("testbot",)
-    assert [len(site.robots_requests) for site in (rules, missing, failing)] == [1, 1, 1]
+    assert [len(site.robots_requests) for site in (moved, rules, missing, failing)] == [1, 1, 1, 1]
     assert rules.targets == []
 
 

@@ -60,8 +60,7 @@ class UnknownOrigins:
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask`` must be looked up first.
 
-        If the last lookup has failed, the request may leave: the middleware repeats the lookup, and
-        handles the error.
+        After a lookup that failed, the request may leave: the middleware repeats the lookup.
         """
         if ask.origin in self.uncached or ask.entry is not None:
             return None

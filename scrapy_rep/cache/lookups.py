@@ -351,13 +351,14 @@ class Lookups:
             self._keep(record, known)
             self._release(lookup)
             self._end(lookup, record)
-            if record.last.evidence.hops:
-                self._tasks.start(self._keep_for_other(record))
+            await self._keep_for_other(record)
         except (CancelledError, asyncio.CancelledError):
             self._end(lookup, None)
             if not self.closing:
                 raise
-        except Exception as error:  # noqa: BLE001 - passed to those that wait
+        except Exception as error:
+            if lookup.is_over:
+                raise  # and it is logged
             self._end(lookup, error)
         finally:
             self._release(lookup)
@@ -378,7 +379,7 @@ class Lookups:
         redirects ended at the robots.txt of another origin, it is valid for that origin, too.
         """
         evidence = record.last.evidence
-        if evidence.error is not None or isinstance(record.last, Unreachable):
+        if not evidence.hops or evidence.error is not None or isinstance(record.last, Unreachable):
             return
         origin = origin_of(evidence.url)
         if evidence.url != origin.robotstxt_url or origin in self._all:

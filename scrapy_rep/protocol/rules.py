@@ -273,7 +273,7 @@ class RuleSet:
         """Return the rules that match: of few patterns, the first time without an index."""
         lines, words, ended = self._patterns.split("\n"), self._words, f"{target}$"
         if self._is_scanned:
-            self._index = _Index(lines, words)
+            self._index = self._index or _Index(lines, words)  # another thread may have made it
             self._patterns, self._words = "", array("I")
             return self._index.matching(target)
         self._is_scanned = True

@@ -144,8 +144,9 @@ class RobotsAwarePriorityQueue(Queue):
                 printable_request(request),
             )
             raise ValueError("the queue is closed")
-        # A spider may set a download slot of any type, but the names of slots are sorted.
-        slot, origin = str(slot_name(self._crawler, request)), self._origin(request)
+        # A spider may set any download slot. Names are sorted, and SQLite ends them at a NUL.
+        slot = str(slot_name(self._crawler, request)).replace("\0", "")
+        origin = self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         rank = -request.priority, start, self._start_order if start else self._order
         self._requests.push(slot, origin, rank, request)

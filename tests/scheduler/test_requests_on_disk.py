@@ -96,10 +96,11 @@ def test_order_is_that_of_scrapys_queue_before_and_after_a_restart(tmp_path, dow
     "slot", ["a" * 5000, "\N{SNOWMAN}" * 200, "a/b\\c:*?\x00", " ", "https://a.example b"]
 )
 def test_a_slot_may_have_any_name(tmp_path, slot):
-    request = Request("https://a.example/", meta={"download_slot": slot})
-    on_disk(tmp_path, request).close()
-    queue = on_disk(tmp_path)
-    assert drain(queue) == [request.url]
+    requests = [Request(f"https://a.example/{n}", meta={"download_slot": slot}) for n in range(2)]
+    on_disk(tmp_path, *requests).close()
+    queue = on_disk(tmp_path, crawler=(crawler := FakeCrawler()))
+    crawler.downloader.begin(queue.pop())
+    assert drain(queue) == [requests[1].url]
 
 
 def test_a_pop_reads_as_much_however_many_sites_share_a_busy_slot(tmp_path):
