@@ -53,6 +53,7 @@ class Decider:
         self._has_overrides = bool(overrides)
         self.tokens: ProductTokens = ProductTokens.of(crawler)
         self.usage_judge: UsageJudge = UsageJudge.of(crawler)
+        # Read for each request.
         self._purposes = self.usage_judge.purposes
         self._tokens_of = self.tokens.of_request
 

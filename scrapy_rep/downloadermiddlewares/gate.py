@@ -110,8 +110,8 @@ class Gate:
     async def ask(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
         """Give one of the five answers: return None, or the copy for the queue; else raise."""
         was_closing = self._admission.is_closing
-        source = Source(ticket.source)
         try:
+            source = Source(ticket.source)
             decision = await self._decide(request, decision, source)
             if self._may_be_held(decision, source):
                 decision = await self._wait_for_turn(request, decision, source)

@@ -92,7 +92,7 @@ _REMOVE: Final = f"""UPDATE lanes SET size = size - 1, served = ?4, (priority, s
 _READY: Final = "FROM lanes WHERE until IS NULL AND slot"
 _AFTER: Final = f"SELECT min(slot) {_READY} >"
 _FIRST: Final = "ORDER BY priority, start, served LIMIT 1"
-_IDLE: Final = f"""WITH RECURSIVE slots(name) AS
+_IDLE: Final = f"""WITH RECURSIVE slots(name) AS  -- in their order, until one is not busy
         ({_AFTER} ? UNION ALL SELECT ({_AFTER} name) FROM slots WHERE name IS NOT NULL)
     SELECT number, slot, origin {_READY} = (SELECT name FROM slots
         WHERE name NOT IN (SELECT value FROM json_each(?)) LIMIT 1) {_FIRST}"""
