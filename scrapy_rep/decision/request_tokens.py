@@ -51,5 +51,5 @@ class ProductTokens:
             headers = Headers(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
             of_crawl = getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"])
             agent = headers.get(b"User-Agent", of_crawl)
-            self._default = tokens_of_header(agent or b"")
+            self._default = _tokens_of_header(agent or b"")
         return self._default

@@ -230,7 +230,7 @@ class Gate:
     ) -> None:
         """Give ``request`` its ticket; send the signal of its verdict; mark the entry used."""
         origin, _, tokens, verdict, entry, override, judgement = decision
-        _, _, _, _, source, own_dont_filter = ticket
+        source, own_dont_filter = ticket.source, ticket.own_dont_filter
         valid_for: Tokens | None = tokens
         end = math.inf
         if entry is not None:

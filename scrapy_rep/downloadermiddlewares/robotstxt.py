@@ -83,13 +83,13 @@ class RobotsTxtMiddleware:
                 self._warn_of_scheme(request)
                 meta.pop(META_KEY, None)  # a callback may have copied it
                 return _PASSED
-            origin, _, _, verdict, entry, _, _ = decision
+            origin, verdict, entry = decision.origin, decision.verdict, decision.entry
             if (
                 origin is None
                 or verdict is None
                 or not verdict.allowed
                 or self._asks_always
-                or origin.host in self._refused
+                or (self._refused and origin.host in self._refused)
                 or (entry is not None and entry.has_delay)
             ):
                 was_counted = ticket.was_given_back or ticket.source in AGAIN

@@ -65,7 +65,8 @@ def split_url(url: str) -> tuple[Origin, str]:
     """
     plain = _PLAIN_URL(url)
     if plain:
-        return _cached_origin(plain[1]), plain[2]
+        server, target = plain.groups()
+        return _cached_origin(server), target
     return origin_of(url), target_of(url)
 
 

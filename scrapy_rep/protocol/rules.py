@@ -110,8 +110,8 @@ class _Index:
 
     __slots__ = (
         "_begins",
-        "_few",
-        "_needles",
+        "few",
+        "needles",
         "_outermost",
         "_rules",
         "_sizes",
@@ -145,27 +145,27 @@ class _Index:
         self._begins = tuple(sorted(word_of))
         # All targets begin with "": of many beginnings, those of each target are searched.
         begins = [begin.removesuffix("$") for begin in self._begins]
-        self._few = tuple(begins) if len(begins) <= _FEW else ("",)
+        self.few = tuple(begins) if len(begins) <= _FEW else ("",)
         self._words = array("I", map(word_of.__getitem__, self._begins))
         outer = _outer(self._begins)
         self._sorted = (self._begins, outer) if outer else (self._begins,)
         self._outermost = _outer(outer)
         self._rules = {text: "".join(rules) for text, rules in filed.items()}
-        self._needles = tuple(needles)
+        self.needles = tuple(needles)
         self._sizes = tuple(set(map(len, needles))) if len(needles) > _FEW else ()
 
     def matching(self, target: str) -> list[_Ranked]:
         """Return the rules that match; of those with equal patterns, only the one that decides."""
         found: list[_Ranked] = []
         rules = ""
-        if target.startswith(self._few):
+        if target.startswith(self.few):
             # A $ at the end of a pattern is equal to this one, as canonical targets contain none.
             for text in self._beginnings_of(f"{target}$"):
                 if word := self._words[bisect_left(self._begins, text)]:
                     found.append(_ranked(text, word))
                 if text in self._rules:
                     rules += self._rules[text]
-        for needle in self._needles_of(target) if self._sizes else self._needles:
+        for needle in self._needles_of(target) if self._sizes else self.needles:
             if needle in target:
                 rules += self._rules[needle]
         if rules:
@@ -257,7 +257,12 @@ class RuleSet:
         if len(target) > self._longest:
             return _TOO_COSTLY
         index = self._index
-        found = self._scan(target) if index is None else index.matching(target)
+        if index is None:
+            found = self._scan(target)
+        elif index.needles or target.startswith(index.few):
+            found = index.matching(target)
+        else:  # as most targets
+            found = []
         if self._lone and isinstance(target, Target):
             found += [
                 _ranked(pattern, word)
