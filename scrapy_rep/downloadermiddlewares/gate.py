@@ -67,6 +67,9 @@ _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
 _MOST_WAITING: Final = 1_000
 """Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
+_CLOSING_TIME: Final = 120.0
+"""Seconds in which direct requests get their turn while the crawl closes, as Scrapy waits for them.
+A hold ends up to a minute later than that, but early if the host answers the request before."""
 _WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""
@@ -100,7 +103,10 @@ class Gate:
         self._process_request = process_request
         self._dry_run = dry_run
         self._stores_requests = stores_requests
-        self._waiters: dict[Origin, dict[Promise[None], None]] = {}
+        self._waiters: dict[Origin, dict[Promise[None], float]] = {}
+        """What waits, and until when; infinity for what ends when the crawl closes."""
+        self._last = math.inf
+        """When the last wait ends, once the crawl closes."""
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
         self.waiting: int = 0
@@ -158,7 +164,8 @@ class Gate:
                 await self._turns.wait(origin)
         try:
             # At the close, all in the line come here in turn.
-            if self._admission.is_closing and not is_first:
+            is_direct = source is Source.DIRECT
+            if self._admission.is_closing and not is_first and not is_direct:
                 raise CrawlClosingError
             while True:
                 # In a wait, robots.txt may have expired.
@@ -169,7 +176,7 @@ class Gate:
                 hold = self._admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
                     return decision
-                await self.wait(origin, hold, source)
+                await self.wait(origin, hold, source, ends=hold.until if is_direct else math.inf)
         finally:
             self._turns.leave(origin)
 
@@ -322,13 +329,18 @@ class Gate:
                 decision = decision._replace(verdict=None, entry=None)
         return decision
 
-    async def wait(self, origin: Origin, hold: Hold, source: Source) -> None:
-        """Wait until ``hold`` may have changed. Raises CrawlClosingError if the crawl closes."""
-        if self._admission.is_closing:
+    async def wait(
+        self, origin: Origin, hold: Hold, source: Source, *, ends: float = math.inf
+    ) -> None:
+        """Wait until ``hold`` may have changed.
+
+        Raises CrawlClosingError if the crawl closes, unless the wait ``ends`` in _CLOSING_TIME.
+        """
+        if self._admission.is_closing and ends > self._last:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()
         waiters = self._waiters.setdefault(origin, {})
-        waiters[waiter] = None
+        waiters[waiter] = ends
         timer: Timer | None = None
         if hold.until < math.inf:
             seconds = max(0.0, hold.until - self._clock.monotonic())
@@ -366,6 +378,9 @@ class Gate:
             self.waiting -= is_scheduled
 
     def close(self) -> None:
+        """End the waits that don't end in _CLOSING_TIME, or end only in a lookup."""
+        self._last = min(self._last, self._clock.monotonic() + _CLOSING_TIME)
         for waiters in self._waiters.values():
-            for waiter in waiters:
-                waiter.set_exception(CrawlClosingError())
+            for waiter, ends in waiters.items():
+                if ends > self._last:
+                    waiter.set_exception(CrawlClosingError())

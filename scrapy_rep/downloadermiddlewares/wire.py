@@ -151,9 +151,7 @@ class Wire:
                 return
             self._places.leave(slot)
             if hold is not None:
-                # A middleware may send a request to the host each time.
-                stays = ticket.was_given_back and hold.reason is IN_DELAY
-                await self._wait(request, hold, math.inf if stays else latest)
+                await self._wait(request, ticket, hold, latest)
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
         """Let the gate give a new ticket, or raise GivenBackError.
@@ -181,10 +179,13 @@ class Wire:
                 returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
 
-    async def _wait(self, request: Request, hold: Hold, latest: float) -> None:
+    async def _wait(self, request: Request, ticket: Ticket, hold: Hold, latest: float) -> None:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
+        # A middleware may send a request to the host each time.
+        stays = ticket.was_given_back and hold.reason is IN_DELAY
+        ends = hold.until if ticket.source == Source.DIRECT else math.inf
         with suppress(CrawlClosingError):
-            if hold.until <= latest:
-                await self.gate.wait(origin_of_request(request), hold, Source.WIRE)
+            if stays or hold.until <= latest:
+                await self.gate.wait(origin_of_request(request), hold, Source.WIRE, ends=ends)
                 return
         raise GivenBackError(self.gate.give_back(request))

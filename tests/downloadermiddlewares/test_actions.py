@@ -59,7 +59,7 @@ PRIORITY = 7
 RULES = {
     "allowed": b"",
     "forbidden": b"User-agent: *\nDisallow: /\n",
-    "delay": b"User-agent: *\nCrawl-delay: 100\n",
+    "delay": b"User-agent: *\nCrawl-delay: 200\n",
 }
 
 

@@ -47,6 +47,15 @@ def test_a_crawl_closes_however_many_requests_wait_for_their_turn(web, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_what_a_callback_waits_for_gets_its_turn_as_the_crawl_closes(web, mode):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.3\n"))
+    media = [site.url(f"/{n}") for n in range(5)]
+    result = crawl(mode, [site.url("/")], cancels=media, script=[["asked"], ["close"]])
+    assert result["ends"] == ["200"] * len(media)
+    assert len(site.targets) == 1 + len(media)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_paused_crawl_begins_no_look_up_and_goes_on_afterwards(web, mode):
     """As Scrapy's downloader, it ends what it has begun, and what would be next.
 

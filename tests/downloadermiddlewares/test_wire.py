@@ -45,9 +45,9 @@ class Scene:
             self.allow(request, 60)
         return self.returned
 
-    def allow(self, request, seconds, delay=1.0, own_dont_filter=None):
+    def allow(self, request, seconds, delay=1.0, **more):
         ticket = Ticket(request.url, None, self.worker.time.wall + seconds, delay)
-        request.meta[TICKET_KEY] = tuple(ticket._replace(own_dont_filter=own_dont_filter))
+        request.meta[TICKET_KEY] = tuple(ticket._replace(**more))
 
     async def handler(self, request):
         self.sent.append((request, self.worker.time.now))
@@ -82,7 +82,8 @@ def test_what_is_given_back_by_the_new_decision_is_not_sent():
 def test_what_waits_when_the_crawl_closes_is_given_back():
     scene = Scene()
     scene.downloads(page(1))
-    task = scene.downloads(request := page(2))
+    scene.allow(request := page(2), 60, source="queue")
+    task = scene.starts(request)
     scene.gate.close()
     settle()
     assert isinstance(task.exception(), GivenBackError)
