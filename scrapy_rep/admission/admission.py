@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hold_reason import Ask, Head, Hold, Queue
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
-from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.admission.unknown_origins import UnknownOrigins
 from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.cache.entry import Entry
@@ -27,7 +25,6 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.per_crawl import get_part
-from scrapy_rep.utils.requests import host_of, origin_of_request
 
 
 class Admission:
@@ -81,6 +78,8 @@ class Admission:
             or origin in self.unknown.uncached
         ):
             return None
+        if self.hosts.is_dropping(origin.host):
+            return None  # the middleware drops it
         entry = entry or self.unknown.result(origin, self._clock.time())
         ask = Ask(origin, head, entry, self.decider, self.hosts.delays)
         hold = self.hold(ask)
@@ -89,22 +88,6 @@ class Admission:
             if not self._dry_run:
                 self.hosts.reserve(ask)
         return hold
-
-    # Whether a request may be sent.
-
-    async def admit_to_wire(self, request: Request, ticket: Ticket) -> Hold | None:
-        """Return why ``request`` may not be sent now; None if it must be sent at once.
-
-        It then has the lease of its host, if a reason needs that, and ``hosts.ended`` must be
-        called when it has ended.
-        """
-        origin: Origin | None = None
-        if ticket.delay:
-            origin = origin_of_request(request)
-        elif host_of(request) in self.hosts.refused:
-            # Where no robots.txt decides, by an override or a meta key, no pause holds either.
-            origin = self.decider.origin_governing(request)
-        return None if origin is None else await self.hosts.acquire(origin, request, ticket.delay)
 
     # What the queues call.
 

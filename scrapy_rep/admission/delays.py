@@ -68,7 +68,8 @@ class Delays:
 
     def _report(self, origin: Origin, asked: Delay, seconds: float) -> None:
         taken: float | None = None
-        stats.count(self._crawler, stats.CRAWL_DELAY)
+        if origin not in self.reported:
+            stats.count(self._crawler, stats.CRAWL_DELAY)
         if origin.host in self.hosts_with_own_delay:
             what = f"the delay in DOWNLOAD_SLOTS[{origin.host!a}] {self._is} used"
         else:

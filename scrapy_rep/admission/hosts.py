@@ -175,11 +175,11 @@ class Hosts:
             self._not_sent(host, request, min(other.left, max(CHECK_INTERVAL, delay)))
             if other.holder == PAUSE:
                 self._adopt_pause(host, other.left)
-            hold = self._hold_on_wire(origin, request, delay)
-            return hold or Hold(IN_DELAY, self._clock.monotonic() + other.left)
         # That may have taken long, and a pause may have begun.
         if (hold := self._hold_on_wire(origin, request, delay)) is not None:
             return hold
+        if other is not None:
+            return Hold(IN_DELAY, self._clock.monotonic() + other.left)
         stats.count(self._crawler, stats.TURNS)
         self._leased[host.name] = request
         return None

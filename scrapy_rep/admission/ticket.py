@@ -57,6 +57,11 @@ class Ticket(NamedTuple):
     def was_given_back(self) -> bool:
         return self.own_dont_filter is not None
 
+    @property
+    def was_counted(self) -> bool:
+        """Whether the request has come to the gate before."""
+        return self.was_given_back or self.source in AGAIN
+
 
 DIRECT: Final = Ticket()
 """The ticket of a request that has none."""

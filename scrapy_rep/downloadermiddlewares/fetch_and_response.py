@@ -72,8 +72,9 @@ class ResponseCheckMiddleware:
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response
         try:
-            if await gate.again(hop, Source.RESPONSE) is not None:
-                return copy_for_scheduler(request)
+            if (other := await gate.again(hop, Source.RESPONSE)) is not None:
+                # If the crawl closes, or what a subclass returns.
+                return copy_for_scheduler(request) if other.url == hop.url else other
         except RobotsTxtDisallowed as error:
             request.meta[signals.META_KEY] = signals.as_meta(error.verdict)
             stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
@@ -110,7 +111,8 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is None:
-            if self._wire is not None and not self._wire.is_installed:
+            wire = self._wire  # a request may come before the signal spider_opened
+            if wire is not None and not (wire.is_installed or wire.install()):
                 raise IgnoreRequest("the downloader has no download_request_async")
             return
         if transfer.is_other_page(request.url):

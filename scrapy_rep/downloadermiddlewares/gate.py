@@ -194,11 +194,16 @@ class Gate:
     def _finish(
         self, request: Request, decision: Decision, ticket: Ticket, source: Source
     ) -> Request | None:
-        verdict, origin = decision.verdict, decision.origin
+        verdict, origin, hosts = decision.verdict, decision.origin, self._admission.hosts
         if self._dry_run is not None:
             self.let_pass(request, decision, ticket)
             self._dry_run.report(request, decision, source)
             return None
+        is_refused = origin and source is not Source.RESPONSE and hosts.is_dropping(origin.host)
+        if origin and is_refused and (verdict is None or verdict.allowed):
+            stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+            self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
+            raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
         if verdict is None or not verdict.allowed:
             # What the wire gives back a second time might come to it again at once, for ever.
             was_given_back = source is Source.WIRE and ticket.was_given_back
@@ -206,11 +211,6 @@ class Gate:
             if may_go_back and self._is_deferred(decision, source):
                 return self.give_back(request)
             raise self._drop_disallowed(request, decision, source)
-        hosts = self._admission.hosts
-        if origin and source is not Source.RESPONSE and hosts.is_dropping(origin.host):
-            stats.count(self._crawler, stats.BACK_OFF_DROPPED)
-            self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
-            raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
         self.let_pass(request, decision, ticket, hosts.delays.kept(decision))
         return None
 
@@ -310,12 +310,17 @@ class Gate:
     # Waiting.
 
     async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Return the decision with a verdict. A lookup begins after a pause of the host."""
+        """Return the decision, with a verdict unless the host refuses all requests.
+
+        A lookup begins after a pause of the host.
+        """
         origin: Any = decision.origin
         is_again = source in AGAIN
         while decision.verdict is None:
             if self._admission.is_closing:
                 raise CrawlClosingError
+            if not is_again and self._admission.hosts.is_dropping(origin.host):
+                return decision  # it is dropped
             stats.count(self._crawler, stats.WAITED)
             while not is_again and (hold := self._admission.hosts.pause_of(origin, request)):
                 await self.wait(origin, hold, source)

@@ -17,7 +17,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.ticket import AGAIN, DIRECT, TICKET_KEY, store_grant, take_ticket
+from scrapy_rep.admission.ticket import DIRECT, TICKET_KEY, store_grant, take_ticket
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
 from scrapy_rep.downloadermiddlewares.settings_log import (
@@ -74,7 +74,8 @@ class RobotsTxtMiddleware:
             ticket = take_ticket(request) if TICKET_KEY in meta else DIRECT
             if meta.get("dont_obey_robotstxt"):
                 if TRANSFER_KEY not in meta:
-                    stats.count(self._crawler, stats.EXEMPT)
+                    if not ticket.was_counted:
+                        stats.count(self._crawler, stats.EXEMPT)
                     store_grant(request, request.url, None)
                     meta[META_KEY] = {"exempt": True}
                 return _PASSED
@@ -92,8 +93,7 @@ class RobotsTxtMiddleware:
                 or (self._refused and origin.host in self._refused)
                 or (entry is not None and entry.has_delay)
             ):
-                was_counted = ticket.was_given_back or ticket.source in AGAIN
-                self._parts.override_log.report(decision.override, returned=was_counted)
+                self._parts.override_log.report(decision.override, returned=ticket.was_counted)
                 return self._gate.ask(request, decision, ticket)
             self._let_pass(request, decision, ticket)
         except IgnoreRequest:

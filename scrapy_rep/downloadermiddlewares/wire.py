@@ -17,13 +17,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from scrapy import Request
+from scrapy import Request, exceptions
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.hosts import IN_DELAY
+from scrapy_rep.admission.pauses import REFUSALS
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
@@ -35,6 +36,8 @@ from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
+_TOO_LARGE: Final = getattr(exceptions, "DownloadCancelledError", ())
+"""The error above DOWNLOAD_MAXSIZE; before Scrapy 2.14 there is none of its own."""
 _Download = Callable[[Request], Awaitable[Response]]
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
@@ -56,7 +59,6 @@ class Wire:
 
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._crawler = crawler
-        self._admission = admission
         self._hosts = admission.hosts
         self._refused = admission.hosts.refused
         self.gate: Gate = gate
@@ -70,9 +72,10 @@ class Wire:
         self.is_installed: bool = False
         """Whether ``download`` is called for each request."""
 
-    def install(self) -> None:
-        """Call ``download`` in place of download handlers, if Scrapy has a place for it."""
-        self.is_installed = wrap_downloads(self._crawler, self.download)
+    def install(self) -> bool:
+        """Call ``download`` in place of download handlers; return whether Scrapy has a place."""
+        self.is_installed = self.is_installed or wrap_downloads(self._crawler, self.download)
+        return self.is_installed
 
     async def download(self, request: Request, download: _Download) -> Response:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
@@ -92,6 +95,7 @@ class Wire:
             try:
                 response = await download(request)
             except Exception as error:
+                response = _answer_before(error, request)
                 if not lacks_files(error):
                     raise
                 again = partial(self._download_again, download) if ticket else download
@@ -100,6 +104,10 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
+            if response and response.status in REFUSALS and response.url != request.url:
+                # A browser has followed a redirect, to a host that refuses.
+                self._hosts.ended(request.replace(url=response.url), sent_at, response)
+                response = Response(request.url)
             self._hosts.ended(request, sent_at, response)
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
@@ -140,8 +148,13 @@ class Wire:
             if ticket is None:
                 return
             latest += self._monotonic() - began
+            hold = origin = None
             try:
-                hold = await self._admission.admit_to_wire(request, ticket)
+                if ticket.delay or host_of(request) in self._refused:
+                    # Where no robots.txt decides, by an override or a meta key, no pause holds.
+                    origin = self.gate.decider.origin_governing(request)
+                if origin is not None:
+                    hold = await self._hosts.acquire(origin, request, ticket.delay)
             except BaseException:
                 self._places.leave(slot)
                 raise
@@ -189,3 +202,11 @@ class Wire:
                 await self.gate.wait(origin_of_request(request), hold, Source.WIRE, ends=ends)
                 return
         raise GivenBackError(self.gate.give_back(request))
+
+
+def _answer_before(error: Exception, request: Request) -> Response | None:
+    """Return the response that had begun before ``error``: its host has answered."""
+    if isinstance(error, _TOO_LARGE):
+        return Response(request.url)
+    response = getattr(error, "response", None)  # of StopDownload
+    return response if isinstance(response, Response) else None

@@ -58,9 +58,14 @@ def _must_abort(crawler: Crawler, url: str) -> bool:
     try:
         request = Request(url)
         decision = admission.decider.known_decision(request)
-        if decision is None or (decision.verdict and decision.verdict.allowed):
+        if decision is None:
             return False
-        if decision.verdict is None:
+        is_allowed = decision.verdict and decision.verdict.allowed
+        if is_allowed and decision.origin and decision.origin.host not in admission.hosts.refused:
+            return False
+        if is_allowed:
+            stat, why = stats.SUBRESOURCE_FORBIDDEN, "its host has answered 429 or 503"
+        elif decision.verdict is None:
             if admission.unknown.has_room:
                 admission.decider.start_lookup(request, lambda _: None)
             stat, why = stats.SUBRESOURCE_UNKNOWN, "robots.txt is not known yet"

@@ -110,13 +110,13 @@ class _Index:
 
     __slots__ = (
         "_begins",
-        "few",
-        "needles",
         "_outermost",
         "_rules",
         "_sizes",
         "_sorted",
         "_words",
+        "few",
+        "needles",
     )
 
     def __init__(self, lines: Sequence[str], words: Sequence[int]) -> None:

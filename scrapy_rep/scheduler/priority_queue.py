@@ -24,7 +24,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Head, Hold, Queue
-from scrapy_rep.admission.ticket import Source, store_source
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_source, ticket_of
 from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.protocol.origin import Origin
@@ -35,6 +35,7 @@ from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.concurrency import Clock, Timer
 from scrapy_rep.utils.download_slots import busy_slots, slot_name
 from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.requests import host_of
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
 
@@ -81,7 +82,10 @@ class RobotsAwarePriorityQueue(Queue):
         if theirs is not None:
             why = f"JOBDIR has requests of Scrapy's {theirs.__name__}"
         if why is None:
-            return cls(crawler, downstream_queue_cls, key, *args, **kwargs)
+            queue = cls(crawler, downstream_queue_cls, key, *args, **kwargs)
+            if not key and crawler.settings.get("JOBDIR"):
+                crawler.signals.connect(queue._log_lost, signals.spider_closed)
+            return queue
         if not key:  # the queue in memory, built first, has logged it already
             LimitedLogger(__name__, crawler).warning(
                 "%s: Scrapy's own priority queue is used, which does not hold requests back", why
@@ -108,8 +112,6 @@ class RobotsAwarePriorityQueue(Queue):
         self._requests: RequestHeaps | RequestTable = (
             RequestTable.of(crawler, key, startprios) if key else RequestHeaps()
         )
-        if not key and crawler.settings.get("JOBDIR"):
-            crawler.signals.connect(self._log_lost, signals.spider_closed)
         self._state: Any = None
         """After ``close``, what is stored in JOBDIR."""
         self._last = ""
@@ -147,6 +149,7 @@ class RobotsAwarePriorityQueue(Queue):
         # A spider may set any download slot. Names are sorted, and SQLite ends them at a NUL.
         slot = str(slot_name(self._crawler, request)).replace("\0", "")
         origin = self._origin(request)
+        self._undo_reserve(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         rank = -request.priority, start, self._start_order if start else self._order
         self._requests.push(slot, origin, rank, request)
@@ -156,6 +159,13 @@ class RobotsAwarePriorityQueue(Queue):
                 stats.count(self._crawler, stats.DEFERRED)
         if self._admission is not None:
             self._admission.deferral.request_pushed()
+
+    def _undo_reserve(self, request: Request) -> None:
+        """Give back the turn of a request in whose place a middleware has returned ``request``."""
+        ticket = ticket_of(request)
+        if self._admission is not None and ticket is not None and ticket.url and ticket.delay:
+            del request.meta[TICKET_KEY]
+            self._admission.hosts.undo_reserve(host_of(request.replace(url=ticket.url)))
 
     def pop(self) -> Request | None:
         """Remove the next request that may leave, and return it; None if no request may.

@@ -7,8 +7,8 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.admission.ticket import Ticket
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.utils.requests import origin_of_request
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
 from tests.waiting import settle
@@ -47,8 +47,8 @@ class Worker(Parts):
     def sending(self, request):
         """Ask as the wire does; return the task, which ends when the store has answered."""
         self.sent_at[request] = self.time.now
-        ticket = Ticket(request.url, delay=self.delay(request))
-        return asyncio.ensure_future(self.admission.admit_to_wire(request, ticket))
+        origin, delay = origin_of_request(request), self.delay(request)
+        return asyncio.ensure_future(self.admission.hosts.acquire(origin, request, delay))
 
     def delay(self, request):
         return self.admission.hosts.delays.kept(self.decider.known_decision(request))

@@ -23,7 +23,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission import pauses
-from scrapy_rep.admission.ticket import Source, Ticket, copy_for_scheduler, take_ticket
+from scrapy_rep.admission.ticket import Source, copy_for_scheduler, take_ticket
 from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
@@ -235,7 +235,7 @@ class Model:
     async def pass_wire(self, request):
         await self.admission.hosts.read_pauses()
         delay = request.meta["delay"]
-        return await self.admission.admit_to_wire(request, Ticket(request.url, delay=delay))
+        return await self.admission.hosts.acquire(origin_of(request.url), request, delay)
 
     def ends(self):
         if self.active:
