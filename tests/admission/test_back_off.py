@@ -6,12 +6,15 @@ import logging
 
 import pytest
 import scrapy
+from scrapy import signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.exceptions import StopDownload
 
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
-from tests.crawling.web import answer, held, robots
+from tests.crawling.web import answer, held, redirect, robots
+from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
 from tests.waiting import until
 
 PAGES = [f"/{number}" for number in range(6)]
@@ -141,6 +144,45 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     assert dropped <= set(result.messages(logging.DEBUG))
 
 
+def stops_downloads(crawler):
+    def stop(request, **_):
+        if not request.url.endswith("/robots.txt"):
+            raise StopDownload
+
+    crawler.signals.connect(stop, signals.headers_received, weak=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "opened"), [({"DOWNLOAD_MAXSIZE": 100}, None), ({}, stops_downloads)]
+)
+async def test_an_answer_that_is_not_read_to_its_end_is_an_answer(web, settings, opened):
+    big = answer(200, "x" * 1000)
+    site = web.site(answer(404), paths={"/0": [refuses(429, "1"), big], "*": [big]})
+    phases = [[scrapy.Request(site.url(path), dont_filter=True) for path in PAGES]]
+    own = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, **settings}
+    result = await crawl(site.url("/0"), settings=own, opened=opened, phases=phases)
+    assert len(site.targets) == 1 + len(PAGES)
+    assert result.stats["robotstxt/back_off"] == 1
+    assert "robotstxt/back_off_dropped" not in result.stats
+
+
+async def test_the_host_that_has_refused_a_browser_after_a_redirect_has_the_pause(web):
+    other = web.site(answer(404), paths={"/1": [refuses(429, "200")]}, host="127.0.0.2")
+    site = web.site(answer(404), paths={"/0": [redirect(other.url("/1"))], "*": [OK]})
+    waits = []
+
+    async def look(crawler):
+        await until(lambda: stat(crawler, "robotstxt/back_off"))
+        crawler.engine.crawl(crawler.spider.prepare(scrapy.Request(other.url("/2"))))
+        crawler.engine.crawl(crawler.spider.prepare(scrapy.Request(site.url("/3"))))
+        await until(lambda: site.targets == ["/0", "/3"])
+        waits.extend(await until(lambda: Robots.of(crawler).waits()))
+        await crawler.engine.close_spider_async(reason="enough")
+
+    await crawl(site.url("/0"), settings={**FOLLOWS, "RETRY_ENABLED": False}, meanwhile=look)
+    assert [wait.origin for wait in waits] == [other.url("")]
+
+
 async def test_a_success_ends_the_doubling(web):
     pages = {path: [refuses(), OK] for path in ("/0", "/3")}
     site = web.site(answer(404), paths=pages)
@@ -169,9 +211,11 @@ async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
-async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
-    site = web.site(answer(404), paths={"/0": [refuses(429, "200"), OK]})
+@pytest.mark.parametrize("seconds", [200, 900], ids=["wait", "dropped"])
+async def test_no_robotstxt_is_fetched_in_a_pause(web, queue, seconds):
+    site = web.site(answer(404), paths={"/0": [refuses(429, str(seconds)), OK]})
     same_host, other_host = web.site(answer(404)), web.site(answer(404), host="127.0.0.2")
+    slow = web.site(answer(404), paths={"/": [held(OK)]}, host="127.0.0.3")
     fetched = []
 
     async def feed(crawler):
@@ -180,7 +224,9 @@ async def test_no_robotstxt_is_fetched_in_a_pause(web, queue):
             crawler.engine.crawl(crawler.spider.prepare(scrapy.Request(other.url("/1"))))
         await until(lambda: other_host.targets == ["/1"])
         fetched.extend(same_host.journal)
+        slow.release()
         await crawler.engine.close_spider_async(reason="enough")
 
-    await crawl(site.url("/0"), meanwhile=feed, settings=queue)
+    settings = {"REP_BACK_OFF_MAX": seconds, **queue}
+    await crawl(site.url("/0"), slow.url("/"), meanwhile=feed, settings=settings)
     assert not fetched

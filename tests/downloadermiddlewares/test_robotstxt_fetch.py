@@ -149,6 +149,24 @@ async def test_what_is_sent_decides(web, rules, paths, sent, settings, attribute
     assert len(site.robots_requests) == 1
 
 
+class AsksAtOnce(OfCrawler):
+    """A pipeline that sends a request before the signal ``spider_opened``."""
+
+    async def open_spider(self, spider=None):
+        request = Request(self.settings["FIRST"], meta={"dont_obey_robotstxt": True})
+        await self.crawler.engine.download_async(request)
+
+    def process_item(self, item):
+        return item
+
+
+async def test_what_is_sent_before_the_spider_is_open_is_sent(web):
+    site = web.site(robots(RULES))
+    settings = {"ITEM_PIPELINES": {AsksAtOnce: 1}, "FIRST": site.url("/first")}
+    await crawl(site.url("/a"), settings=settings)
+    assert site.targets == ["/first", "/a"]
+
+
 async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
     site = web.site(robots("User-agent: *\nDisallow: /"))
     override = {"host": "127.0.0.1", "policy": "ignore", "reason": "our own", "until": "2099-01-01"}

@@ -93,6 +93,20 @@ async def test_a_subclass_is_asked_about_the_url_that_the_handler_followed_to(we
     }
 
 
+class Replaces(RobotsTxtMiddleware):
+    async def process_request(self, request):
+        if request.url.endswith("/public"):
+            return Request(request.url.replace("/public", "/other"))
+        return await super().process_request(request)
+
+
+async def test_a_subclass_may_return_another_request_for_the_url_that_was_followed_to(web):
+    site = web.site(robots(RULES), paths={"/in": [redirect("/public")]})
+    settings = {"DOWNLOADER_MIDDLEWARES": {Replaces: 100}, **FOLLOWS}
+    result = await crawl(site.url("/in"), settings=settings)
+    assert result.fetched == [site.url("/other")]
+
+
 async def test_a_subclass_that_is_switched_off_leaves_the_middleware_in_place(web):
     site = web.site(robots(RULES))
     settings = {"DOWNLOADER_MIDDLEWARES": {Exempts: None}}

@@ -78,6 +78,18 @@ async def test_what_is_disallowed_is_not_fetched_for_a_page(web):
     )
 
 
+async def test_a_host_in_a_pause_is_asked_for_no_images(web):
+    refusal = answer(429, headers={"Retry-After": "200"})
+    other = web.site(robots(RULES), paths={"/1": [refusal]}, host="127.0.0.2")
+    site = web.site(robots(RULES), paths={"/page": page(other.url("/a.png"))})
+
+    settings = {**BROWSER, "RETRY_ENABLED": False}
+    phases = [[Request(site.url("/page"))]]
+    result = await crawl(other.url("/1"), settings=settings, phases=phases)
+    assert other.targets == ["/1"]
+    assert result.stats["robotstxt/subresource/forbidden"] == 1
+
+
 class FailingMiddleware:
     def __init__(self):
         raise ZeroDivisionError

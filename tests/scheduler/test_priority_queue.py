@@ -7,6 +7,7 @@ import scrapy
 from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue, LifoMemoryQueue
 
+from scrapy_rep.admission.ticket import TICKET_KEY, Ticket
 from scrapy_rep.admission.unreachable import MARGIN
 from tests.admission.parts import TIMEOUT
 from tests.admission.scene import A, Scene
@@ -137,3 +138,15 @@ def test_an_origin_that_is_reached_again_has_new_patience():
     scene.knows(A, unreachable=True, seconds=TIMEOUT - 5)
     assert scene.asks(A) == []
     assert scene.admission.deferral.count_deferred() == 1
+
+
+@pytest.mark.event_loop
+def test_what_a_middleware_returns_in_place_of_a_request_takes_its_turn():
+    scene = Scene()
+    scene.knows(A, b"User-agent: *\nCrawl-delay: 9\n")
+    scene.queue.push(Request(f"{A}/1"))
+    request = scene.queue.pop()
+    request.meta[TICKET_KEY] = tuple(Ticket(request.url, delay=9.0))
+    scene.queue.push(request.replace(url=f"{A}/2"))
+    scene.queue.push(Request(f"{A}/3"))
+    assert drain(scene.queue) == [f"{A}/2"]
