@@ -10,13 +10,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
+from scrapy.crawler import Crawler
 from scrapy.utils.conf import closest_scrapy_cfg
 
+from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import Tokens, tokens_of_setting
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.setting_readers import NotTakenError, Reader
 
 TAKES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
@@ -203,3 +206,32 @@ def _parse_until(value: Any) -> float | None:
             datetime.fromtimestamp(seconds, timezone.utc)  # raises if the year is not valid
             return seconds
     raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")
+
+
+class OverrideLog:
+    """Logs and counts the overrides that apply."""
+
+    def __init__(self, crawler: Crawler, overrides: Overrides) -> None:
+        self._crawler = crawler
+        self._logger = LimitedLogger(__name__, crawler)
+        self._overrides = overrides
+        self._used: set[Override] = set()
+
+    def report(self, override: Override | None, *, returned: bool) -> None:
+        """Count that ``override`` applies to a request; log its first use.
+
+        If the request was ``returned`` before, an override with product tokens has been counted.
+        """
+        self.log_expired()
+        if override is None or (returned and override.tokens):
+            return
+        stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
+        if override not in self._used:
+            self._used.add(override)
+            self._logger.info("Override in use: %a", str(override))
+
+    def log_expired(self) -> None:
+        message = "Override expired at %s, robots.txt is obeyed again: %a"
+        while self._overrides.expired:
+            override = self._overrides.expired.pop()
+            self._logger.warning(message, override.until_text, str(override))

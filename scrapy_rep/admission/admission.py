@@ -2,8 +2,7 @@
 
 Before a request leaves, whoever has it calls ``admit``: the queue, and the gate for requests that
 come from elsewhere. The result is None, or a ``Hold``. Then ``admit`` is called again at its end,
-or when the admission calls ``hold_changed``. When a request is handed to its download handler, the
-wire calls ``admit_to_wire``.
+or when the admission calls ``hold_changed``.
 """
 
 from __future__ import annotations

@@ -12,15 +12,7 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from scrapy_rep.stores.base import (
-    PAUSE,
-    Change,
-    Claim,
-    Lease,
-    Release,
-    host_of_key,
-    key_of_host,
-)
+from scrapy_rep.stores.base import PAUSE, Change, Claim, Lease, Release, host_of_key, key_of_host
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger

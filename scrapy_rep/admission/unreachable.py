@@ -100,14 +100,14 @@ class Deferral:
         left = entry.end - self._clock.time()
         return left + self._seconds_of_try(entry.outage) <= _LAST
 
-    def is_overdue(self, since: float, hold: Hold, origin: Origin) -> bool:
+    def is_overdue(self, since: float, hold: Hold, origin: Origin, *, is_alone: bool) -> bool:
         """Return whether a request is dropped that is deferred since ``since``, not held again.
 
-        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT, or ends after the
-        crawl if nothing else is left to do.
+        It is if the next try, the end of ``hold``, is after REP_DEFER_TIMEOUT; for a worker that
+        ``is_alone`` also if the try ends after the crawl, as nothing else is left to do.
         """
         ends = hold.until + self._seconds_of_try(self._outage(origin))
-        return hold.until > since + self.timeout or ends > self._ends
+        return hold.until > since + self.timeout or (is_alone and ends > self._ends)
 
     def _outage(self, origin: Origin) -> Outage | None:
         entry = self._cache.known_entry(origin)

@@ -24,12 +24,12 @@ from scrapy_rep.cache.cache import Cache, shared_store
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.settings_log import OverrideLog, log_start
+from scrapy_rep.downloadermiddlewares.settings_log import log_start
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops, DryRun
 from scrapy_rep.fetch.download_settings import concurrent_requests
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.overrides import Overrides
+from scrapy_rep.overrides import OverrideLog, Overrides
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict

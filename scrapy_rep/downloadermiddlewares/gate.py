@@ -105,8 +105,7 @@ class Gate:
         self._stores_requests = stores_requests
         self._waiters: dict[Origin, dict[Promise[None], float]] = {}
         """What waits, and until when; infinity for what ends when the crawl closes."""
-        self._last = math.inf
-        """When the last wait ends, once the crawl closes."""
+        self._last = math.inf  # when the last wait ends, once the crawl closes
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
         self.waiting: int = 0
@@ -310,10 +309,7 @@ class Gate:
     # Waiting.
 
     async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Return the decision, with a verdict unless the host refuses all requests.
-
-        A lookup begins after a pause of the host.
-        """
+        """Return the decision, without a verdict only if the host refuses all requests."""
         origin: Any = decision.origin
         is_again = source in AGAIN
         while decision.verdict is None:

@@ -13,14 +13,12 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep import stats
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.fetch_and_response import (
     RobotsTxtFetchMiddleware,
     RobotsTxtResponseMiddleware,
 )
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.protocol.product_tokens import is_product_token
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.uri import display_name, path_of
@@ -147,32 +145,3 @@ def check_middleware_orders(crawler: Crawler) -> None:
                     f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "
                     f"{global_object_name(component)} at {other}: it takes {takes}"
                 )
-
-
-class OverrideLog:
-    """Logs and counts the overrides that apply."""
-
-    def __init__(self, crawler: Crawler, overrides: Overrides) -> None:
-        self._crawler = crawler
-        self._logger = LimitedLogger(__name__, crawler)
-        self._overrides = overrides
-        self._used: set[Override] = set()
-
-    def report(self, override: Override | None, *, returned: bool) -> None:
-        """Count that ``override`` applies to a request; log its first use.
-
-        If the request was ``returned`` before, an override with product tokens has been counted.
-        """
-        self.log_expired()
-        if override is None or (returned and override.tokens):
-            return
-        stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
-        if override not in self._used:
-            self._used.add(override)
-            self._logger.info("Override in use: %a", str(override))
-
-    def log_expired(self) -> None:
-        message = "Override expired at %s, robots.txt is obeyed again: %a"
-        while self._overrides.expired:
-            override = self._overrides.expired.pop()
-            self._logger.warning(message, override.until_text, str(override))

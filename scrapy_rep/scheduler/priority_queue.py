@@ -26,7 +26,6 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Head, Hold, Queue
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_source, ticket_of
 from scrapy_rep.admission.unknown_origins import UNKNOWN
-from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.jobdir_state import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
@@ -62,6 +61,9 @@ class RobotsAwarePriorityQueue(Queue):
     Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) no requests are held back. If the queue
     can't be used, Scrapy's own is, with a warning. Its length is 0 if all requests are deferred.
     """
+
+    _is_alone = True
+    """Whether the crawl ends if nothing is left to do here."""
 
     @classmethod
     def from_crawler(
@@ -245,16 +247,14 @@ class RobotsAwarePriorityQueue(Queue):
             return Source.QUEUE
         if hold.reason.defers:
             since = self._since.get(lane, self._clock.monotonic())
-            if self._is_overdue(self._admission.deferral, since, hold, lane.origin):
+            deferral, is_alone = self._admission.deferral, self._is_alone
+            if deferral.is_overdue(since, hold, lane.origin, is_alone=is_alone):
                 return Source.OVERDUE
             if lane not in self._since:
                 self._since[lane] = since
                 stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
         self._let_wait(lane, hold)
         return None
-
-    def _is_overdue(self, deferral: Deferral, since: float, hold: Hold, origin: Origin) -> bool:
-        return deferral.is_overdue(since, hold, origin)
 
     def _first(self, lane: Lane) -> Request | None:
         request = self._requests.first(lane)

@@ -31,7 +31,7 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped] # it has no typ
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Hold
-from scrapy_rep.admission.unreachable import MARGIN, Deferral
+from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
@@ -143,6 +143,8 @@ class _Waiting:
 class _OwnTable(RobotsAwarePriorityQueue):
     """The requests that this worker has taken, and that have to wait."""
 
+    _is_alone = False
+
     def __init__(self, crawler: Crawler, waiting: _Waiting) -> None:
         super().__init__(crawler, FifoMemoryQueue, "")
         self._requests = self._heaps = RequestHeaps()
@@ -192,10 +194,6 @@ class _OwnTable(RobotsAwarePriorityQueue):
 
     def idle_line(self) -> str:
         return self._waiting.describe()
-
-    def _is_overdue(self, deferral: Deferral, since: float, hold: Hold, origin: Origin) -> bool:  # noqa: ARG002 - as its base
-        # That this worker has nothing else to do does not end the crawl.
-        return hold.until > since + deferral.timeout
 
     def _let_wait(self, lane: Lane, hold: Hold) -> None:
         if hold.reason.defers:
