@@ -150,7 +150,9 @@ class Wire:
             latest += self._monotonic() - began
             hold = origin = None
             try:
-                if ticket.delay or host_of(request) in self._refused:
+                if ticket.delay:
+                    origin = origin_of_request(request)
+                elif host_of(request) in self._refused:
                     # Where no robots.txt decides, by an override or a meta key, no pause holds.
                     origin = self.gate.decider.origin_governing(request)
                 if origin is not None:
