@@ -77,9 +77,9 @@ class Admission:
             or origin in self.unknown.uncached
         ):
             return None
-        if self.hosts.is_dropping(origin.host):
-            return None  # the middleware drops it
         entry = entry or self.unknown.result(origin, self._clock.time())
+        if entry is None and self.hosts.is_dropping(origin.host):
+            return None  # the middleware drops it
         ask = Ask(origin, head, entry, self.decider, self.hosts.delays)
         hold = self.hold(ask)
         if hold is None:

@@ -219,10 +219,15 @@ class Hosts:
 
     # Pauses.
 
+    def pause_under_way(self, name: str) -> Pause | None:
+        """Return the pause of a host if it lasts now."""
+        pause = self.refused[name].pause if name in self.refused else None
+        return pause if pause is not None and self._clock.monotonic() < pause.until else None
+
     def is_dropping(self, name: str) -> bool:
         """Return whether requests to a host are dropped now: see ``Pause.gives_up``."""
-        pause = self.refused[name].pause if name in self.refused else None
-        return pause is not None and pause.gives_up and self._clock.monotonic() < pause.until
+        pause = self.pause_under_way(name)
+        return pause is not None and pause.gives_up
 
     async def read_pauses(self) -> None:
         """Adopt the pauses of other workers. No effect while the last reading still goes on."""

@@ -43,7 +43,7 @@ class UnknownOrigins:
     ) -> None:
         """Call ``notify`` with each origin whose lookup has ended, or isn't needed any more."""
         self._crawler = crawler
-        self._lookups = lookups
+        self.lookups: Lookups = lookups
         lookups.on_room = self._room_has_come
         self._decider = decider
         self._queues = queues
@@ -52,10 +52,6 @@ class UnknownOrigins:
         self._under_way: set[Origin] = set()
         self.uncached: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
-
-    @property
-    def has_room(self) -> bool:
-        return self._lookups.has_room
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return that the robots.txt of ``ask`` must be looked up first.
@@ -79,7 +75,7 @@ class UnknownOrigins:
         engine = self._crawler.engine
         if engine is None or engine.paused:
             return
-        while self.has_room:
+        while self.lookups.has_room:
             unknown = (queue.next_unknown() for queue in self._queues)
             if (found := next(filter(None, unknown), None)) is None:
                 return
@@ -109,8 +105,8 @@ class UnknownOrigins:
 
     def _lookup_done(self, origin: Origin, found: LookupResult | None) -> None:
         self._under_way.discard(origin)
-        if self._lookups.closing:
+        if self.lookups.closing:
             return
-        if found is None or self._lookups.cache.known_entry(origin) is None:
+        if found is None or self.lookups.cache.known_entry(origin) is None:
             self.uncached[origin] = found and found.entry
         self._notify(origin)

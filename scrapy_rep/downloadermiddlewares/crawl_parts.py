@@ -13,6 +13,7 @@ from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no ty
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
 
@@ -46,8 +47,6 @@ from scrapy_rep.utils.scrapy_internals import is_closing, remove_connection_limi
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
 this time the record of the fetch is stored."""
-_OPENING: Final = 1.0
-"""Seconds for which the opening of the spider waits for the first reading."""
 _INTERVAL: Final = 0.5
 """Seconds between two checks whether the engine closes, each with a reading of the pauses."""
 _CLOSING_TIME: Final = 5.0
@@ -143,7 +142,8 @@ class CrawlParts:
         open_crawls.add(self._crawler)
         if not self.admission.queues:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
-        self._wire.install()  # the downloader exists now
+        with suppress(IgnoreRequest):  # it is logged below
+            await self._wire.install()  # the downloader exists now
         log_start(
             self._crawler,
             self._options,
@@ -153,8 +153,6 @@ class CrawlParts:
         )
         self.override_log.log_expired()
         remove_connection_limits(self._crawler)
-        with suppress(TimeoutError):  # a store that hangs doesn't hold up the crawl
-            await within(_OPENING, self.admission.hosts.read_pauses())
 
     def _check_closing_and_read(self) -> None:
         if is_closing(self._crawler):

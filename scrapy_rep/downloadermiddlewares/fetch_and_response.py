@@ -103,7 +103,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         # RobotsTxtMiddleware was created before, as its order is lower; None if it is not in use.
         self._wire, self._refusals = get_part(crawler, Wire), get_part(crawler, Refusals)
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request) -> Awaitable[None] | None:
         """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
 
         Raises InterferenceError if another request has its meta, and IgnoreRequest for a page if
@@ -111,15 +111,15 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is None:
-            wire = self._wire  # a request may come before the signal spider_opened
-            if wire is not None and not (wire.is_installed or wire.install()):
-                raise IgnoreRequest("the downloader has no download_request_async")
-            return
+            if self._wire is not None and not self._wire.is_installed:
+                return self._wire.install()  # it comes before the signal spider_opened
+            return None
         if transfer.is_other_page(request.url):
             raise InterferenceError("a request to another page has the meta of this request")
         # The one for which HttpAuthMiddleware has credentials.
         domain = getattr(self._crawler.spider, "http_auth_domain", None)
         transfer.prepare(request, domain or self._crawler.settings.get("HTTPAUTH_DOMAIN"))
+        return None
 
     def process_response(
         self, request: Request, response: Response

@@ -68,8 +68,8 @@ _LIFE: Final = 1.0
 _MOST_WAITING: Final = 1_000
 """Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
 _CLOSING_TIME: Final = 120.0
-"""Seconds in which direct requests get their turn while the crawl closes, as Scrapy waits for them.
-A hold ends up to a minute later than that, but early if the host answers the request before."""
+"""Seconds until the last wait of a direct request ends, if the crawl closes: Scrapy waits for them.
+While the host has a request, such a wait would last for a minute, but ends with the answer."""
 _WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""

@@ -17,8 +17,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from scrapy import Request, exceptions
+from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
@@ -36,9 +37,9 @@ from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
-_TOO_LARGE: Final = getattr(exceptions, "DownloadCancelledError", ())
-"""The error above DOWNLOAD_MAXSIZE; before Scrapy 2.14 there is none of its own."""
 _Download = Callable[[Request], Awaitable[Response]]
+_READING: Final = 1.0
+"""Maximum seconds for which the opening of the spider waits for the pauses."""
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
 _MOST_ASKED: Final = 3
@@ -72,10 +73,16 @@ class Wire:
         self.is_installed: bool = False
         """Whether ``download`` is called for each request."""
 
-    def install(self) -> bool:
-        """Call ``download`` in place of download handlers; return whether Scrapy has a place."""
+    async def install(self) -> None:
+        """Read the pauses of other workers; call ``download`` in place of download handlers.
+
+        Raises IgnoreRequest if the downloader has no place for it.
+        """
+        with suppress(TimeoutError):  # a store that hangs doesn't hold up the crawl
+            await within(_READING, self._hosts.read_pauses())
         self.is_installed = self.is_installed or wrap_downloads(self._crawler, self.download)
-        return self.is_installed
+        if not self.is_installed:
+            raise IgnoreRequest("the downloader has no download_request_async")
 
     async def download(self, request: Request, download: _Download) -> Response:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
@@ -95,7 +102,8 @@ class Wire:
             try:
                 response = await download(request)
             except Exception as error:
-                response = _answer_before(error, request)
+                answer = getattr(error, "response", None)  # of StopDownload
+                response = answer if isinstance(answer, Response) else None
                 if not lacks_files(error):
                     raise
                 again = partial(self._download_again, download) if ticket else download
@@ -105,9 +113,11 @@ class Wire:
             return response
         finally:  # also if it is not sent: it may have the lease of its host
             if response and response.status in REFUSALS and response.url != request.url:
-                # A browser has followed a redirect, to a host that refuses.
-                self._hosts.ended(request.replace(url=response.url), sent_at, response)
-                response = Response(request.url)
+                with suppress(ValueError):  # a URL that nothing is fetched from
+                    other = Request(response.url, meta=request.meta)
+                    if host_of(other) != host_of(request):  # to which a browser was redirected
+                        self._hosts.ended(other, sent_at, response)
+                        response = Response(request.url)
             self._hosts.ended(request, sent_at, response)
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
@@ -204,11 +214,3 @@ class Wire:
                 await self.gate.wait(origin_of_request(request), hold, Source.WIRE, ends=ends)
                 return
         raise GivenBackError(self.gate.give_back(request))
-
-
-def _answer_before(error: Exception, request: Request) -> Response | None:
-    """Return the response that had begun before ``error``: its host has answered."""
-    if isinstance(error, _TOO_LARGE):
-        return Response(request.url)
-    response = getattr(error, "response", None)  # of StopDownload
-    return response if isinstance(response, Response) else None

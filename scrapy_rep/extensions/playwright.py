@@ -61,12 +61,13 @@ def _must_abort(crawler: Crawler, url: str) -> bool:
         if decision is None:
             return False
         is_allowed = decision.verdict and decision.verdict.allowed
-        if is_allowed and decision.origin and decision.origin.host not in admission.hosts.refused:
+        host = decision.origin.host if decision.origin else ""
+        if is_allowed and not admission.hosts.pause_under_way(host):
             return False
         if is_allowed:
             stat, why = stats.SUBRESOURCE_FORBIDDEN, "its host has answered 429 or 503"
         elif decision.verdict is None:
-            if admission.unknown.has_room:
+            if admission.unknown.lookups.has_room:
                 admission.decider.start_lookup(request, lambda _: None)
             stat, why = stats.SUBRESOURCE_UNKNOWN, "robots.txt is not known yet"
         else:

@@ -157,7 +157,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
     @property
     def is_full(self) -> bool:
         """Whether no other requests are taken for now."""
-        has_room = self._admission is None or self._admission.unknown.has_room
+        has_room = self._admission is None or self._admission.unknown.lookups.has_room
         return self.size >= _ENOUGH and not has_room
 
     def put(self, request: Request, since: float = 0.0) -> None:

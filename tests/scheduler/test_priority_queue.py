@@ -5,6 +5,7 @@ import random
 import pytest
 import scrapy
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.squeues import FifoMemoryQueue, LifoMemoryQueue
 
 from scrapy_rep.admission.ticket import TICKET_KEY, Ticket
@@ -150,3 +151,13 @@ def test_what_a_middleware_returns_in_place_of_a_request_takes_its_turn():
     scene.queue.push(request.replace(url=f"{A}/2"))
     scene.queue.push(Request(f"{A}/3"))
     assert drain(scene.queue) == [f"{A}/2"]
+
+
+@pytest.mark.event_loop
+def test_an_unreachable_site_of_a_host_that_refuses_all_requests_is_deferred():
+    scene = Scene(REP_DEFER_TIMEOUT=10)
+    scene.knows(A, unreachable=True, seconds=7)
+    refusal = Response(f"{A}/", status=429, headers={"Retry-After": "100"})
+    scene.admission.hosts.ended(Request(f"{A}/"), 0.0, refusal)
+    assert scene.admission.hosts.is_dropping(A.host)
+    assert scene.asks(A) == []

@@ -11,8 +11,9 @@ from scrapy_rep import (
     RobotsAwareRedisQueue,
 )
 from scrapy_rep.admission.hold_reason import Hold
-from scrapy_rep.admission.unknown_origins import UNKNOWN, UnknownOrigins
+from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.admission.unreachable import UNREACHABLE
+from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_queue
 from scrapy_rep.stats import QUEUE_ERRORS
@@ -293,7 +294,7 @@ def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
     redis, doors, queue, monkeypatch
 ):
     monkeypatch.setattr(redis_queue, "_ENOUGH", 4)
-    monkeypatch.setattr(UnknownOrigins, "has_room", False)
+    monkeypatch.setattr(Lookups, "has_room", False)
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
     fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
