@@ -169,14 +169,13 @@ async def test_the_host_that_has_refused_a_browser_after_a_redirect_has_the_paus
     waits = []
 
     async def look(crawler):
-        await until(lambda: stat(crawler, "robotstxt/back_off"))
-        crawler.engine.crawl(crawler.spider.prepare(scrapy.Request(other.url("/2"))))
-        crawler.engine.crawl(crawler.spider.prepare(scrapy.Request(site.url("/3"))))
         await until(lambda: site.targets == ["/0", "/3"])
         waits.extend(await until(lambda: Robots.of(crawler).waits()))
         await crawler.engine.close_spider_async(reason="enough")
 
-    await crawl(site.url("/0"), settings={**FOLLOWS, "RETRY_ENABLED": False}, meanwhile=look)
+    phases = [[scrapy.Request(other.url("/2")), scrapy.Request(site.url("/3"))]]
+    settings = {**FOLLOWS, "RETRY_ENABLED": False}
+    await crawl(site.url("/0"), settings=settings, meanwhile=look, phases=phases)
     assert [wait.origin for wait in waits] == [other.url("")]
 
 
