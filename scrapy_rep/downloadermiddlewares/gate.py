@@ -68,8 +68,8 @@ _LIFE: Final = 1.0
 _MOST_WAITING: Final = 1_000
 """Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
 _CLOSING_TIME: Final = 120.0
-"""Seconds until the last wait of a direct request ends, if the crawl closes: Scrapy waits for them.
-While the host has a request, such a wait would last for a minute, but ends with the answer."""
+"""Seconds in which the hold of a direct request must end if the crawl closes: Scrapy waits for it.
+A hold is for a minute while the host has a request under way, but ends with its response."""
 _WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""
@@ -104,8 +104,8 @@ class Gate:
         self._dry_run = dry_run
         self._stores_requests = stores_requests
         self._waiters: dict[Origin, dict[Promise[None], float]] = {}
-        """What waits, and until when; infinity for what ends when the crawl closes."""
-        self._last = math.inf  # when the last wait ends, once the crawl closes
+        """The waits, and when each ends; infinity if it ends as soon as the crawl closes."""
+        self._last = math.inf  # once the crawl closes, waits that end later are not waited for
         self._turns: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
         self.waiting: int = 0
@@ -198,8 +198,8 @@ class Gate:
             self.let_pass(request, decision, ticket)
             self._dry_run.report(request, decision, source)
             return None
-        is_refused = origin and source is not Source.RESPONSE and hosts.is_dropping(origin.host)
-        if origin and is_refused and (verdict is None or verdict.allowed):
+        is_to_be_sent = source is not Source.RESPONSE and (verdict is None or verdict.allowed)
+        if origin and is_to_be_sent and hosts.is_dropping(origin.host):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
@@ -379,7 +379,7 @@ class Gate:
             self.waiting -= is_scheduled
 
     def close(self) -> None:
-        """End the waits that don't end in _CLOSING_TIME, or end only in a lookup."""
+        """End all waits, but those of direct requests that end in _CLOSING_TIME."""
         self._last = min(self._last, self._clock.monotonic() + _CLOSING_TIME)
         for waiters in self._waiters.values():
             for waiter, ends in waiters.items():
