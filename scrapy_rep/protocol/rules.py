@@ -193,6 +193,7 @@ class RuleSet:
     """The rules for one crawler; ``verdict_for`` decides on a target."""
 
     __slots__ = (
+        "_begins",
         "_index",
         "_is_scanned",
         "_lone",
@@ -234,6 +235,8 @@ class RuleSet:
         self._patterns = patterns
         self._words = array("I", words)
         self._index: _Index | None = None
+        self._begins: tuple[str, ...] = ("",)
+        """With the index, the beginnings without which no rule matches; all begin with ""."""
         self._is_scanned = len(words) > _FEW
         """Whether the next target has an index."""
         wild = [line for line in lines if "*" in line]
@@ -256,13 +259,9 @@ class RuleSet:
             return ALLOWED_ROBOTSTXT
         if len(target) > self._longest:
             return _TOO_COSTLY
-        index = self._index
-        if index is None:
-            found = self._scan(target)
-        elif index.needles or target.startswith(index.few):
-            found = index.matching(target)
-        else:  # as most targets
-            found = []
+        if not target.startswith(self._begins):
+            return _NO_RULE  # as most targets
+        found = self._scan(target) if self._index is None else self._index.matching(target)
         if self._lone and isinstance(target, Target):
             found += [
                 _ranked(pattern, word)
@@ -279,6 +278,8 @@ class RuleSet:
         lines, words, ended = self._patterns.split("\n"), self._words, f"{target}$"
         if self._is_scanned:
             self._index = self._index or _Index(lines, words)  # another thread may have made it
+            if not (self._index.needles or self._lone):
+                self._begins = self._index.few
             self._patterns, self._words = "", array("I")
             return self._index.matching(target)
         self._is_scanned = True
