@@ -150,10 +150,10 @@ class Deferral:
             for queue in self._queues:
                 for origin in {origin for origin, hold, _ in queue.holds() if hold.reason.defers}:
                     queue.hold_changed(origin)
-        if not self._has_logged:
+        lines = () if self._has_logged else (queue.idle_line() for queue in self._queues)
+        if line := "; ".join(filter(None, lines)):
             self._has_logged = True
-            lines = filter(None, (queue.idle_line() for queue in self._queues))
-            self._logger.info("%s", "; ".join(lines))
+            self._logger.info("%s", line)
         raise DontCloseSpider
 
     def describe(self, origins: Iterable[Origin]) -> str:

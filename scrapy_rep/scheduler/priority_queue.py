@@ -243,7 +243,7 @@ class RobotsAwarePriorityQueue(Queue):
             log_queue_error(self._crawler, error, what, lane.origin)
             return Source.QUEUE
         if hold is None:
-            self._since.pop(lane, None)
+            self._forget(lane)
             return Source.QUEUE
         if hold.reason.defers:
             since = self._since.get(lane, self._clock.monotonic())

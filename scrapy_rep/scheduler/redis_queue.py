@@ -189,8 +189,8 @@ class _OwnTable(RobotsAwarePriorityQueue):
         return requests
 
     def count_deferred(self) -> tuple[int, bool]:
-        number, only = super().count_deferred()
-        return number + self._waiting.origins, only
+        # RedisSpider reads start URLs when it is idle, so what has a delay or a pause counts, too.
+        return len(self._holds) + self._waiting.origins, len(self._holds) == self._requests.lanes
 
     def idle_line(self) -> str:
         return self._waiting.describe()
@@ -241,11 +241,11 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
     def __len__(self) -> int:
         """Return the number of requests that no other worker has taken.
 
-        An origin that waits in Redis counts as one request; as none if there are no others, so that
-        ``spider_idle`` is sent.
+        An origin that waits in Redis counts as one request. If all requests wait until a time, they
+        count as none, so that ``spider_idle`` is sent.
         """
-        size, deferral = int(super().__len__()) + self._own.size, self._deferral
-        origins = self._waiting.count()
+        origins, deferral = self._waiting.count(), self._deferral
+        size = int(super().__len__()) + len(self._own)
         if not size and deferral and deferral.counts_as_empty(self._own.count_deferred()):
             return 0
         return size + origins

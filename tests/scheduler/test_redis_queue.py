@@ -4,6 +4,7 @@ import math
 
 import pytest
 import scrapy
+from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep import (
     RobotsAwareRedisFifoQueue,
@@ -18,7 +19,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_queue
 from scrapy_rep.stats import QUEUE_ERRORS
 from scrapy_rep.utils.concurrency import Clock
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
 from tests.scheduler import queues
@@ -134,6 +135,37 @@ def test_workers_that_are_terminated_lose_and_repeat_nothing(start, web, redis):
     results = [each.result() for each in workers]
     assert sorted(url for each in results for url in each["fetched"]) == sorted(urls)
     assert not any("ERROR" in each["log"] for each in results)
+
+
+class FedSpider(RedisMixin, ListSpider):
+    """Reads start URLs from Redis when it is idle, as RedisSpider does."""
+
+    redis_key = "starts"
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.setup_redis(crawler)
+        return spider
+
+    def make_request_from_data(self, data):
+        return self.prepare(data.decode())
+
+
+def test_no_delay_and_no_pause_holds_up_start_urls_in_redis(start, web, redis):
+    refusal = answer(429, headers={"Retry-After": "60"})
+    refuses = web.site(RULES, paths={"/1": [refusal]}, host="127.0.0.2")
+    slow = web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host="127.0.0.3")
+    up = web.site(RULES)
+    urls = [refuses.url("/1"), slow.url("/1"), slow.url("/2")]
+    redis.rpush("starts", up.url("/1"))
+    script = [["hear", "enough"], ["close"]]
+    worker = start(*urls, spider=f"{__name__}.FedSpider", script=script, LOG_LEVEL="INFO")
+    wait_until(lambda: up.targets)
+    worker.tell("enough")
+    result = worker.result()
+    assert len(refuses.targets) == len(slow.targets) == 1, "the others wait"
+    assert "Waiting for" not in result["log"]
 
 
 def test_a_worker_that_is_stopped_before_its_engine_runs_takes_nothing(start, web, redis):
