@@ -52,7 +52,12 @@ IN_PAUSE: Final = HoldReason("the site answered 429 or 503")
 
 @dataclass(eq=False)
 class Host:
-    """When the next request to a host may be sent; times in seconds of the monotonic clock."""
+    """When the next request to a host may be sent; times in seconds of the monotonic clock.
+
+    Without a pause, it is sent at ``next_to_send``, which the end of the one ``under_way`` sets. In
+    a pause none is sent; the first one after it, the probe, is ``under_way`` alone, and its end
+    tells whether the pause is over, or another begins.
+    """
 
     name: str
     delay: float = 0.0
@@ -60,7 +65,7 @@ class Host:
     """When the next request may leave the scheduler."""
     next_to_send: float = -math.inf
     under_way: Request | None = None
-    """The request that was sent last, until it has ended. After a pause it is the probe."""
+    """The request that was sent last, until it has ended."""
     pause: Pause | None = None
     """The last pause; None if the host has answered a request since then."""
     waiting: dict[Origin, None] = field(default_factory=dict)

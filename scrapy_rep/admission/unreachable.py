@@ -60,8 +60,7 @@ class Deferral:
         self._logger = LimitedLogger(__name__, crawler)
         self._fetch_timeout = options.timeout
         self.timeout: float = options.defer_timeout
-        is_interactive = crawler.settings.getbool(INTERACTIVE)
-        self._defers = options.defer_timeout > 0 and not is_interactive
+        self._defers = options.defer_timeout > 0 and not crawler.settings.getbool(INTERACTIVE)
         self._dry_run = options.dry_run
         self._empty_from = -math.inf
         """From when on deferred requests don't count as requests."""

@@ -151,14 +151,10 @@ class _OwnTable(RobotsAwarePriorityQueue):
         self._waiting = waiting
 
     @property
-    def size(self) -> int:
-        return self._heaps.size
-
-    @property
     def is_full(self) -> bool:
         """Whether no other requests are taken for now."""
         has_room = self._admission is None or self._admission.unknown.lookups.has_room
-        return self.size >= _ENOUGH and not has_room
+        return self._heaps.size >= _ENOUGH and not has_room
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
@@ -170,14 +166,14 @@ class _OwnTable(RobotsAwarePriorityQueue):
 
     def take_due(self) -> None:
         """Move the first requests of an origin that is due from Redis to the table."""
-        if self.size < _MOST_ROWS and self._clock.monotonic() >= self._waiting.check_at:
+        if self._heaps.size < _MOST_ROWS and self._clock.monotonic() >= self._waiting.check_at:
             for request, since in self._waiting.take():
                 self.put(request, since)
             self._set_timer(self._waiting.next_due)
 
     def make_room(self) -> None:
         """Move the last half of the longest lane that waits to Redis if the table is too long."""
-        if self.size < _MOST_ROWS:
+        if self._heaps.size < _MOST_ROWS:
             return
         lane, size = max(self._heaps.waiting(), key=lambda each: each[1], default=(None, 0))
         if lane is not None:

@@ -311,8 +311,8 @@ def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkey
         fill(queue, url, priority=-number)
     fill(queue, f"{UP}/1", priority=-99)
     assert drain(queue) == [f"{UP}/1"]
-    assert queue._own.size + in_redis(redis) == len(urls)
-    assert queue._own.size <= 4
+    assert queue._own._heaps.size + in_redis(redis) == len(urls)
+    assert queue._own._heaps.size <= 4
     left = []
     for _ in urls:
         end_waits(redis)
@@ -331,7 +331,7 @@ def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
     doors.crawler.engine.paused = True
     fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
     assert drain(queue) == []
-    assert (queue._own.size, redis.zcard("list:requests")) == (4, 5)
+    assert (queue._own._heaps.size, redis.zcard("list:requests")) == (4, 5)
 
 
 def test_without_the_middleware_nothing_waits(redis):
