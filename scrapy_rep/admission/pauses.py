@@ -30,7 +30,7 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import origin_of_request
 
 CHECK_INTERVAL: Final = 1.0
-"""Seconds until the next request leaves, if the one before has not become the probe."""
+"""Seconds between two candidates for the probe."""
 REFUSALS: Final = frozenset({429, 503})
 """Status codes that may begin a pause."""
 _TOO_MANY_REQUESTS: Final = 429
@@ -184,8 +184,7 @@ class Pauses:
 
 def _is_of_site(response: Response, request: Request) -> bool:
     """Return whether the site answered over HTTP, not a proxy. Only 429 and 503 are examined."""
-    if urlparse_cached(request).scheme not in {"http", "https"}:
-        return False
     if response.status not in REFUSALS:
         return True
-    return not intermediary_error(response, proxied=bool(request.meta.get("proxy")))
+    is_http = urlparse_cached(request).scheme in {"http", "https"}
+    return is_http and not intermediary_error(response, proxied=bool(request.meta.get("proxy")))

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.admission.admission import Admission
 from tests.crawling.crawl import crawl
+from tests.crawling.web import answer
 from tests.waiting import PATIENCE
 
 
@@ -61,6 +63,17 @@ async def test_no_robots_txt_on_ftp(ftp):
     (folder / "public").write_text("words")
     result = await crawl(f"ftp://127.0.0.1:{port}/public")
     assert [response.body for response in result.responses] == [b"words"]
+
+
+async def test_a_file_of_ftp_ends_the_pause_of_its_host(ftp, web):
+    folder, port = ftp
+    (folder / "public").write_text("words")
+    site = web.site(answer(404), paths={"/": [answer(429)]})
+    file = f"ftp://127.0.0.1:{port}/public"
+    settings = {"RETRY_ENABLED": False}
+    result = await crawl(site.url("/"), settings=settings, phases=[[file]])
+    assert result.fetched == [site.url("/"), file]
+    assert Admission.of(result.crawler).hosts.refused == {}
 
 
 @pytest.mark.spec("F-10")
