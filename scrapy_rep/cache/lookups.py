@@ -89,7 +89,7 @@ class Lookup:
 
 @dataclass(eq=False)
 class Lookups:
-    """All lookups of a crawl. After ``close``, CrawlClosingError is raised."""
+    """All lookups of a crawl. After ``close``, only those that something stays for go on."""
 
     cache: Cache
     store: WriteBehind
@@ -115,6 +115,9 @@ class Lookups:
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
+        self._is_over = False
+        self._leaving: set[Promise[LookupResult | None]] = set()
+        """What waits for lookups, and doesn't stay when the crawl closes."""
         self._all: dict[Origin, Lookup] = {}
         self._waiting: deque[Lookup] = deque()
         self._begun: list[Lookup] = []
@@ -142,9 +145,9 @@ class Lookups:
         """Call ``done`` when the lookup that is under way, or a new one, has ended.
 
         The entry of its result has the rules for ``tokens``; a new one is made for ``page``. Raises
-        CrawlClosingError after ``close``.
+        CrawlClosingError after ``cancel_all``.
         """
-        if self.closing:
+        if self._is_over:
             raise CrawlClosingError
         lookup = self._all.get(origin)
         if lookup is None:
@@ -154,16 +157,27 @@ class Lookups:
         lookup.tokens.add(tokens)
         lookup.waiters.append(done)
 
-    async def result(self, origin: Origin, tokens: Tokens, page: Request) -> LookupResult:
+    async def result(
+        self, origin: Origin, tokens: Tokens, page: Request, *, stays: bool = False
+    ) -> LookupResult:
         """Return the result of ``join``.
 
         After an error, which is logged, the entry disallows all pages. Raises CrawlClosingError if
-        the crawl is closing, or closes meanwhile, and LookupError if there is no entry.
+        the crawl is closing, or closes meanwhile, unless the caller ``stays``, and LookupError if
+        there is no entry.
         """
+        if self.closing and not stays:
+            raise CrawlClosingError
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult | None] = Promise()
         self.join(origin, tokens, page, promise.set_result)
-        if (result := await promise) is None:
+        if not stays:
+            self._leaving.add(promise)
+        try:
+            result = await promise
+        finally:
+            self._leaving.discard(promise)
+        if result is None:
             raise CrawlClosingError if self.closing else LookupError(f"no result for {origin}")
         return result
 
@@ -198,8 +212,15 @@ class Lookups:
             await self.store.close()
 
     def close(self) -> None:
-        """Cancel all lookups. Those that wait for them get a CrawlClosingError."""
+        """Raise CrawlClosingError in all that wait, and don't stay."""
         self.closing = True
+        for promise in self._leaving:
+            promise.set_result(None)
+
+    def cancel_all(self) -> None:
+        """Close, and cancel all lookups."""
+        self.close()
+        self._is_over = True
         self._waiting.clear()
         for lookup in list(self._all.values()):
             if lookup.task is not None:
@@ -252,7 +273,7 @@ class Lookups:
 
     def _read(self) -> None:
         begun, self._begun = self._begun, []
-        if self.closing:
+        if self._is_over:
             return
         known = self.store.peek([lookup.key for lookup in begun])
         if known is None:
@@ -326,7 +347,7 @@ class Lookups:
         self.clock.call_later(pause, self._begin_again, lookup)
 
     def _begin_again(self, lookup: Lookup) -> None:
-        if not self.closing:
+        if not self._is_over:
             self._waiting.appendleft(lookup)
             self._begin()
 

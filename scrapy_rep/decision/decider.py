@@ -108,16 +108,18 @@ class Decider:
         # The same as Decision(…), in half the time.
         return _new(Decision, (origin, target, tokens, verdict, entry, override, judgement))
 
-    async def decision(self, request: Request, decision: Decision) -> Decision:
+    async def decision(
+        self, request: Request, decision: Decision, *, stays: bool = False
+    ) -> Decision:
         """Return the decision on ``request`` after a lookup.
 
-        ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
-        the crawl closes before the lookup ends, LookupError without an origin, or a verdict then.
+        ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError as
+        ``Lookups.result`` does, and LookupError without an origin, or a verdict after the lookup.
         """
         origin, target, tokens, _, _, override, _ = decision
         if origin is None:
             raise LookupError(f"{printable_request(request)} has no origin")
-        entry = (await self._lookups.result(origin, tokens, request)).entry
+        entry = (await self._lookups.result(origin, tokens, request, stays=stays)).entry
         target, verdict = strictest_verdict(request.url, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")

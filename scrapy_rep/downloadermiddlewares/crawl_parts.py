@@ -160,7 +160,7 @@ class CrawlParts:
         self._background.start(self.admission.hosts.read_pauses())
 
     def _close(self) -> None:
-        """End all waits and lookups. Called while the engine closes, and at the end."""
+        """End all waits, but of what is not scheduled. Called while the engine closes."""
         deferred = self.admission.close()
         self.lookups.close()
         self.gate.close()
@@ -172,6 +172,7 @@ class CrawlParts:
         if self._loop.running:
             self._loop.stop()
         self._close()
+        self.lookups.cancel_all()
         open_crawls.discard(self._crawler)
         self._drops.log_summary()
         if self._dry_run is not None:

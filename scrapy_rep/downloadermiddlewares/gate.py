@@ -175,7 +175,7 @@ class Gate:
                 hold = self._admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
                     return decision
-                await self.wait(origin, hold, source, ends=hold.until if is_direct else math.inf)
+                await self.wait(origin, hold, source, is_direct=is_direct)
         finally:
             self._turns.leave(origin)
 
@@ -260,9 +260,9 @@ class Gate:
 
     # Back to the queue, and dropped.
 
-    def give_back(self, request: Request) -> Request:
+    def give_back(self, request: Request, *, is_direct: bool = False) -> Request:
         """Return a copy for the scheduler; if the crawl closes and none stores it, drop it."""
-        if self._admission.is_closing and not self._stores_requests:
+        if self._admission.is_closing and not (self._stores_requests or is_direct):
             raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
         stats.count(self._crawler, stats.RETURNED)
         return copy_for_scheduler(request)
@@ -312,16 +312,15 @@ class Gate:
         """Return the decision, without a verdict only if the host refuses all requests."""
         origin: Any = decision.origin
         is_again = source in AGAIN
+        stays = is_again or source is Source.DIRECT
         while decision.verdict is None:
-            if self._admission.is_closing:
-                raise CrawlClosingError
             if not is_again and self._admission.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
             stats.count(self._crawler, stats.WAITED)
             while not is_again and (hold := self._admission.hosts.pause_of(origin, request)):
-                await self.wait(origin, hold, source)
+                await self.wait(origin, hold, source, is_direct=stays)
             with self._uncounted(source):
-                decision = await self.decider.decision(request, decision)
+                decision = await self.decider.decision(request, decision, stays=stays)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
             # A new entry decides at the wire, even if it has expired already.
             is_new = is_again and entry is not None and now - entry.start < _LIFE
@@ -331,12 +330,15 @@ class Gate:
         return decision
 
     async def wait(
-        self, origin: Origin, hold: Hold, source: Source, *, ends: float = math.inf
+        self, origin: Origin, hold: Hold, source: Source, *, is_direct: bool = False
     ) -> None:
         """Wait until ``hold`` may have changed.
 
-        Raises CrawlClosingError if the crawl closes, unless the wait ``ends`` in _CLOSING_TIME.
+        Raises CrawlClosingError if the crawl closes, but for a direct request only if the wait ends
+        after _CLOSING_TIME. One that is infinite ends with the probe.
         """
+        ends = 0.0 if hold.until == math.inf else hold.until
+        ends = ends if is_direct else math.inf
         if self._admission.is_closing and ends > self._last:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()

@@ -208,9 +208,10 @@ class Wire:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
         # A middleware may send a request to the host each time.
         stays = ticket.was_given_back and hold.reason is IN_DELAY
-        ends = hold.until if ticket.source == Source.DIRECT else math.inf
+        is_direct = ticket.source == Source.DIRECT
         with suppress(CrawlClosingError):
             if stays or hold.until <= latest:
-                await self.gate.wait(origin_of_request(request), hold, Source.WIRE, ends=ends)
+                origin = origin_of_request(request)
+                await self.gate.wait(origin, hold, Source.WIRE, is_direct=is_direct)
                 return
-        raise GivenBackError(self.gate.give_back(request))
+        raise GivenBackError(self.gate.give_back(request, is_direct=is_direct))

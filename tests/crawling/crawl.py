@@ -11,6 +11,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.settings import Settings
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.admission.admission import Admission
 from tests.waiting import PATIENCE, until
 
 ADDON = {"scrapy_rep.Addon": 500}
@@ -187,6 +188,19 @@ def releasing_when(condition, *sites):
             site.release()
 
     return release_then
+
+
+def releasing_as_it_closes(condition, *sites):
+    """Return what closes a crawl when that holds, and then lets answers of ``sites`` go."""
+
+    async def close_then_release(crawler):
+        await until(lambda: condition(crawler))
+        close(crawler)
+        await until(lambda: Admission.of(crawler).is_closing)
+        for site in sites:
+            site.release()
+
+    return close_then_release
 
 
 class _Beside:

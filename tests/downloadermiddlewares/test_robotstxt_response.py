@@ -6,8 +6,14 @@ from scrapy import Request
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import robotstxt_verdict
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, closing_when, crawl, hearing
-from tests.crawling.web import HANGS, answer, redirect, robots
+from tests.crawling.crawl import (
+    SCRAPYS_QUEUE,
+    Downloads,
+    crawl,
+    hearing,
+    releasing_as_it_closes,
+)
+from tests.crawling.web import answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
@@ -161,21 +167,27 @@ async def test_a_middleware_nearer_the_engine_stops_the_crawl_at_the_start(web, 
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-async def test_a_page_that_is_checked_when_the_crawl_pauses_comes_again(web, tmp_path, queue):
-    other = web.site(HANGS)
-    site = web.site(robots(RULES))
-    settings = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": "memory://", **queue}
-
-    when_asked = closing_when(lambda _: other.robots_requests)
+async def test_a_page_that_is_checked_when_the_crawl_closes_is_kept(web, tmp_path, queue):
+    other, site = web.site(held(robots(RULES))), web.site(robots(RULES))
+    settings = resolving(JOBDIR=str(tmp_path / "job"), **queue)
+    beside = releasing_as_it_closes(lambda _: other.robots_requests, other)
     request = resolved(site, "/p", other.url("/api"))
-    result = await crawl(request, settings=resolving(**settings), meanwhile=when_asked)
-    assert result.responses == []
-    assert result.dropped == {}
-    other.change(robots(RULES))
-    result = await crawl(settings=resolving(**settings))
+    result = await crawl(request, settings=settings, meanwhile=beside)
     assert result.fetched == [other.url("/api")]
-    assert result.responses[0].request.dont_filter is False
-    assert site.targets == ["/p", "/p"]
+    result = await crawl(settings=settings)
+    assert result.fetched == []
+    assert site.targets == ["/p"]
+
+
+async def test_a_response_that_is_awaited_when_the_crawl_closes_comes_once(web, tmp_path):
+    other, site = web.site(held(robots(RULES))), web.site(robots(RULES))
+    settings = resolving(JOBDIR=str(tmp_path / "job"))
+    beside = releasing_as_it_closes(lambda _: other.robots_requests, other)
+    media = {"media": [site.url("/a")], "media_meta": {"resolved": other.url("/x")}}
+    downloads = {"spidercls": Downloads, "meanwhile": beside, **media}
+    result = await crawl(site.url("/"), settings=settings, **downloads)
+    assert [end.url for end in result.ends] == [other.url("/x")]
+    assert site.targets == ["/", "/a"]
 
 
 async def test_a_page_that_has_come_is_kept_though_the_host_of_its_url_refuses_all(web):

@@ -17,6 +17,7 @@ from tests.crawling.crawl import (
     closing_when,
     crawl,
     hearing,
+    releasing_as_it_closes,
     stat,
 )
 from tests.crawling.web import HANGS, answer, held, robots
@@ -198,6 +199,36 @@ async def test_a_direct_download_waits_for_the_next_try_if_that_is_soon(web, sec
     result = await crawl(front.url("/"), settings=settings, spidercls=Downloads, **media)
     assert [hasattr(end, "status") for end in result.ends] == [fetched]
     assert "robotstxt/deferred" not in result.stats
+
+
+@pytest.mark.parametrize("job", [True, False])
+async def test_a_direct_download_waits_for_its_lookup_also_as_the_crawl_closes(web, tmp_path, job):
+    front, other = web.site(robots("")), web.site(held(robots("")))
+    settings = {"JOBDIR": str(tmp_path) if job else None}
+    media = {"media": [other.url("/1"), other.url("/2")], "spidercls": Downloads}
+    beside = releasing_as_it_closes(lambda _: other.robots_requests, other)
+    result = await crawl(front.url("/"), settings=settings, meanwhile=beside, **media)
+    assert [end.status for end in result.ends] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "probe", "closes_at"),
+    [
+        (held(answer(429, headers={"Retry-After": "3"})), answer(), "/1"),
+        (answer(429, headers={"Retry-After": "1"}), [["wait", 1.5], *answer()], "/2"),
+    ],
+    ids=["in a slot", "behind the probe"],
+)
+async def test_a_direct_download_waits_for_a_pause_also_as_the_crawl_closes(
+    web, refusal, probe, closes_at
+):
+    paths = {"/1": [refusal], "/2": [probe]}
+    front, other = web.site(robots("")), web.site(robots(""), host="127.0.0.2", paths=paths)
+    settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    media = {"media": [other.url(f"/{number}") for number in range(1, 5)], "spidercls": Downloads}
+    beside = releasing_as_it_closes(lambda _: closes_at in other.targets, other)
+    result = await crawl(front.url("/"), settings=settings, meanwhile=beside, **media)
+    assert [end.status for end in result.ends] == [429, 200, 200, 200]
 
 
 @pytest.mark.parametrize("limit", ["soon", -1])
