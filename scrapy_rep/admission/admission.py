@@ -58,10 +58,6 @@ class Admission:
 
     # Whether a request may leave.
 
-    def hold(self, ask: Ask) -> Hold | None:
-        """Return why the request of ``ask`` has to wait, or None."""
-        return self.hosts.hold(ask) or self.unknown.hold(ask) or self.deferral.hold(ask)
-
     def admit(self, origin: Origin, head: Head, entry: Entry | None = None) -> Hold | None:
         """Let the next request of ``origin`` leave and return None, or return why it has to wait.
 
@@ -81,7 +77,7 @@ class Admission:
         if entry is None and self.hosts.is_dropping(origin.host):
             return None  # the middleware drops it
         ask = Ask(origin, head, entry, self.decider, self.hosts.delays)
-        hold = self.hold(ask)
+        hold = self.hosts.hold(ask) or self.unknown.hold(ask) or self.deferral.hold(ask)
         if hold is None:
             self.unknown.uncached.pop(origin, None)  # it is used once
             if not self._dry_run:

@@ -37,8 +37,8 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.requests import host_of
 
 _LEASE: Final = 60.0
-"""Seconds, at most DOWNLOAD_TIMEOUT, after which the host of a request without a response is free,
-unless the delay is longer: for a host with a delay, and for other workers after a probe."""
+"""Seconds, at most DOWNLOAD_TIMEOUT, for which a request without a response blocks its host, unless
+the delay is longer: for a host with a delay, and for other workers after a probe."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those that nothing waits for are forgotten."""
 
@@ -111,7 +111,8 @@ class Hosts:
         self.refused: dict[str, Host] = {}
         """The hosts with a pause, by name."""
         self._leased: dict[str, Request] = {}
-        """The request to each host that was sent with its lease last, and has not ended."""
+        """The request to each host that was sent with its lease last, and has not ended. A pause,
+        which ends the ``under_way`` of a host, changes nothing here."""
 
     # Whether a request may leave, and be sent.
 

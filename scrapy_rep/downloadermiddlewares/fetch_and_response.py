@@ -18,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, store_grant
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
@@ -55,10 +55,7 @@ class ResponseCheckMiddleware:
     async def _check_url(
         self, gate: Gate, request: Request, response: Response
     ) -> Request | Response:
-        """Ask the gate about the URL of ``response``, and note the usage preferences of that URL.
-
-        If the crawl closes before the answer, return a copy of ``request`` for the next crawl.
-        """
+        """Ask the gate about the URL of ``response``; note the usage preferences of that URL."""
         if request.meta.get("dont_obey_robotstxt"):
             return response
         # The URL of the response may have another download slot.
@@ -73,8 +70,7 @@ class ResponseCheckMiddleware:
             return response
         try:
             if (other := await gate.again(hop, Source.RESPONSE)) is not None:
-                # If the crawl closes, or what a subclass returns.
-                return copy_for_scheduler(request) if other.url == hop.url else other
+                return other  # what a subclass returns
         except RobotsTxtDisallowed as error:
             request.meta[signals.META_KEY] = signals.as_meta(error.verdict)
             stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
@@ -126,8 +122,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
     ) -> Response | Awaitable[Request | Response]:
         """Raise the response to a request for robots.txt as ``Received``, which the fetcher gets.
 
-        Raises RobotsTxtDisallowed if any other response has another URL, which is disallowed. If
-        the crawl closes before that is known, the result may be a copy of ``request``.
+        Raises RobotsTxtDisallowed if any other response has another URL, which is disallowed.
         """
         transfer = request.meta.get(TRANSFER_KEY)
         if transfer is not None:
@@ -190,8 +185,7 @@ class RobotsTxtResponseMiddleware(ResponseCheckMiddleware):
     ) -> Response | Awaitable[Request | Response]:
         """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
 
-        Raises RobotsTxtDisallowed if the URL is disallowed. If the crawl closes before that is
-        known, the result may be a copy of ``request``.
+        Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         ticket = request.meta.pop(TICKET_KEY, None)
         url = (ticket and ticket[0]) or request.url

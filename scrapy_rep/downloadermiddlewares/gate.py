@@ -68,8 +68,7 @@ _LIFE: Final = 1.0
 _MOST_WAITING: Final = 1_000
 """Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
 _CLOSING_TIME: Final = 120.0
-"""Seconds in which the hold of a direct request must end if the crawl closes: Scrapy waits for it.
-A hold is for a minute while the host has a request under way, but ends with its response."""
+"""Seconds in which the hold of a direct request must end if the crawl closes. Scrapy waits."""
 _WIRE: Final = Source.WIRE.value
 _QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
 """Who has asked the admission already, as long as the crawl uses a queue of ours."""

@@ -8,6 +8,7 @@ import pytest
 from scrapy import Request, signals
 
 from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.unknown_origins import UnknownOrigins
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -80,7 +81,7 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
     ("owner", "name", "begin"),
     [
         (Admission, "admit", "Error while checking "),
-        (Admission, "hold", "Error while checking "),
+        (UnknownOrigins, "hold", "Error while checking "),
         (Decider, "origin_governing", "Error while asking what governs <GET "),
     ],
 )

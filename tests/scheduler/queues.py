@@ -102,7 +102,8 @@ class FakeCrawler:
         if doors is not None:
             doors.crawler = self
             doors.admission = Parts(self, MadeUpTime()).admission
-            doors.admission.hold = doors.hold
+            doors.admission.unknown.hold = doors.hold
+            doors.admission.hosts.hold = doors.admission.deferral.hold = lambda ask: None
             doors.admission.hosts.reserve = doors.reserve
 
     def _wake(self):
