@@ -30,7 +30,7 @@ from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops, DryRun
 from scrapy_rep.fetch.download_settings import concurrent_requests
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.overrides import DISALLOWED, OverrideLog, Overrides
+from scrapy_rep.overrides import OverrideLog, Overrides
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
@@ -42,7 +42,6 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, sleep, within
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, open_crawls
-from scrapy_rep.utils.requests import host_of
 from scrapy_rep.utils.scrapy_internals import is_closing, remove_connection_limits
 
 _LEASE_SLACK: Final = 5.0
@@ -122,10 +121,7 @@ class CrawlParts:
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
-        # Both are built after their caller.
-        if self.admission.hosts.pause_under_way(host_of(hop)) is not None:
-            return DISALLOWED
-        return await self.decider.verdict_on_hop(hop, start)
+        return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
 
     def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
         """Send the signal ``robots_parsed`` of Scrapy, if the crawl has a handler of it."""

@@ -147,9 +147,9 @@ class Fetcher:
             verdict = await self._verdict_on_hop(chain, location, page)
             if verdict and verdict.reason is Reason.OVERRIDE and not verdict.allowed:
                 failure = RouteFailure(
-                    "it is redirected to a host that REP_OVERRIDES disallows, or that has a pause",
+                    "it is redirected to a host that REP_OVERRIDES disallows",
                     location,
-                    "set REP_OVERRIDES for the site, too, or let it wait",
+                    "set REP_OVERRIDES for the site, too",
                 )
                 return self._report_failure(chain, failure, answer)
             # SPEC F-3 applies to rules only: without them, redirects are followed.

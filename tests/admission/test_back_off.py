@@ -226,16 +226,3 @@ async def test_no_robotstxt_is_fetched_in_a_pause(web, queue, seconds):
     settings = {"REP_BACK_OFF_MAX": seconds, **queue}
     await crawl(site.url("/0"), slow.url("/"), meanwhile=feed, settings=settings)
     assert not fetched
-
-
-async def test_no_robotstxt_of_another_host_leads_into_a_pause(web):
-    www = web.site(robots(""), paths={"/1": [refuses(429, "2")]}, host="127.0.0.2")
-    apex = web.site(redirect(www.url("/robots.txt?of=apex")))
-    settings = {"REP_DEFER_TIMEOUT": 60, "REP_RETRY_DELAY": 3, "REP_RETRY_DELAY_MAX": 3}
-    urls = [www.url("/1"), apex.url("/a")]
-    then = {"then": lambda response: urls[1:] if response.url == urls[0] else []}
-    result = await crawl(urls[0], settings={"RETRY_ENABLED": False, **settings}, **then)
-    assert result.fetched == urls
-    refused, redirected = (each["at"] for each in www.journal if each["target"] != "/robots.txt")
-    assert redirected - refused > 1.9
-    assert apex.journal[-1]["target"] == "/a"
