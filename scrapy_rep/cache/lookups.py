@@ -74,6 +74,8 @@ class Lookup:
     tokens: set[Tokens] = field(default_factory=set)
     """The product tokens of all that wait."""
     waiters: list[Done] = field(default_factory=list)
+    leaving: list[Done] = field(default_factory=list)
+    """Those that don't wait any more when the crawl closes."""
     task: Deferred[object] | None = None
     has_lease: bool = False
     """Whether the lease of the origin was claimed, and not given to another worker."""
@@ -116,8 +118,6 @@ class Lookups:
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
         self._is_over = False
-        self._leaving: set[Promise[LookupResult | None]] = set()
-        """What waits for lookups, and doesn't stay when the crawl closes."""
         self._all: dict[Origin, Lookup] = {}
         self._waiting: deque[Lookup] = deque()
         self._begun: list[Lookup] = []
@@ -141,11 +141,13 @@ class Lookups:
         has_permit = len(self._under_way) < self.permits
         return has_permit and not self._waiting and not self.closing
 
-    def join(self, origin: Origin, tokens: Tokens, page: Request, done: Done) -> None:
+    def join(
+        self, origin: Origin, tokens: Tokens, page: Request, done: Done, *, stays: bool = False
+    ) -> None:
         """Call ``done`` when the lookup that is under way, or a new one, has ended.
 
-        The entry of its result has the rules for ``tokens``; a new one is made for ``page``. Raises
-        CrawlClosingError after ``cancel_all``.
+        The entry of its result has the rules for ``tokens``; a new one is made for ``page``. If the
+        crawl closes, only what ``stays`` waits for goes on. Raises CrawlClosingError after that.
         """
         if self._is_over:
             raise CrawlClosingError
@@ -155,7 +157,7 @@ class Lookups:
             self._waiting.append(lookup)
             self._begin()
         lookup.tokens.add(tokens)
-        lookup.waiters.append(done)
+        (lookup.waiters if stays else lookup.leaving).append(done)
 
     async def result(
         self, origin: Origin, tokens: Tokens, page: Request, *, stays: bool = False
@@ -170,14 +172,8 @@ class Lookups:
             raise CrawlClosingError
         # One promise for each request: if one request is cancelled, all others must go on waiting.
         promise: Promise[LookupResult | None] = Promise()
-        self.join(origin, tokens, page, promise.set_result)
-        if not stays:
-            self._leaving.add(promise)
-        try:
-            result = await promise
-        finally:
-            self._leaving.discard(promise)
-        if result is None:
+        self.join(origin, tokens, page, promise.set_result, stays=stays)
+        if (result := await promise) is None:
             raise CrawlClosingError if self.closing else LookupError(f"no result for {origin}")
         return result
 
@@ -211,18 +207,17 @@ class Lookups:
         if not self.store.users:
             await self.store.close()
 
-    def close(self) -> None:
-        """Raise CrawlClosingError in all that wait, and don't stay."""
-        self.closing = True
-        for promise in self._leaving:
-            promise.set_result(None)
+    def close(self, *, at_once: bool = False) -> None:
+        """Cancel all lookups that nothing stays for, or all ``at_once``.
 
-    def cancel_all(self) -> None:
-        """Close, and cancel all lookups."""
-        self.close()
-        self._is_over = True
-        self._waiting.clear()
+        Those that wait for them, or don't stay, get a CrawlClosingError.
+        """
+        self.closing, self._is_over = True, at_once
+        self._waiting = deque(each for each in self._waiting if each.waiters and not at_once)
         for lookup in list(self._all.values()):
+            if lookup.waiters and not at_once:
+                self._tell(lookup, lookup.leaving, None)
+                continue
             if lookup.task is not None:
                 lookup.task.cancel()
             self._end(lookup, None)
@@ -347,7 +342,7 @@ class Lookups:
         self.clock.call_later(pause, self._begin_again, lookup)
 
     def _begin_again(self, lookup: Lookup) -> None:
-        if not self._is_over:
+        if not lookup.is_over:
             self._waiting.appendleft(lookup)
             self._begin()
 
@@ -439,12 +434,16 @@ class Lookups:
                 result = self.cache.put_result(lookup.origin, end, *of_lookup)
         except Exception:
             self._logger.exception("Error after the lookup of %s", lookup.origin)
-        for done in lookup.waiters:
+        self._tell(lookup, lookup.waiters + lookup.leaving, result)
+        self._stop_counting(lookup)
+
+    def _tell(self, lookup: Lookup, waiters: list[Done], result: LookupResult | None) -> None:
+        lookup.leaving = []
+        for done in waiters:
             try:
                 done(result)
             except Exception:  # noqa: PERF203 - the others are to get it
                 self._logger.exception("Error after the lookup of %s", lookup.origin)
-        self._stop_counting(lookup)
 
 
 def _max_open_files() -> float:

@@ -172,7 +172,7 @@ class CrawlParts:
         if self._loop.running:
             self._loop.stop()
         self._close()
-        self.lookups.cancel_all()
+        self.lookups.close(at_once=True)
         open_crawls.discard(self._crawler)
         self._drops.log_summary()
         if self._dry_run is not None:

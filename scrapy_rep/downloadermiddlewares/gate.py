@@ -145,7 +145,8 @@ class Gate:
             return decision
         if not self._is_deferred(decision, source):
             return decision
-        await self.wait(origin, self._admission.deferral.until_next_try(entry), source)
+        hold = self._admission.deferral.until_next_try(entry)
+        await self.wait(origin, hold, source, is_direct=True)
         return await self._look_up(request, decision._replace(verdict=None), source)
 
     async def _wait_for_turn(

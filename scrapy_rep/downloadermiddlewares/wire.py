@@ -195,7 +195,8 @@ class Wire:
         try:
             returned = await answer
         except TimeoutError:  # a lookup takes longer, or the next try is later
-            returned = self.gate.give_back(request)
+            is_direct = ticket is not None and ticket.source == Source.DIRECT
+            returned = self.gate.give_back(request, is_direct=is_direct)
         finally:
             if not has_agent:
                 del request.headers[b"User-Agent"]

@@ -185,8 +185,10 @@ class _OwnTable(RobotsAwarePriorityQueue):
         return requests
 
     def count_deferred(self) -> tuple[int, bool]:
-        # RedisSpider reads start URLs when it is idle, so what has a delay or a pause counts, too.
-        return len(self._holds) + self._waiting.origins, len(self._holds) == self._requests.lanes
+        # RedisSpider reads start URLs when it is idle. No delay or pause is to keep it from that,
+        # as long as there is room for them.
+        only = len(self._holds) == self._heaps.lanes and self._heaps.size < _MOST_ROWS // 2
+        return len(self._holds) + self._waiting.origins, only
 
     def idle_line(self) -> str:
         return self._waiting.describe()

@@ -1,12 +1,14 @@
 """Lookups of robots.txt for requests in the queue, in made-up time."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from scrapy import Request
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 from tests.admission.scene import A, B, C, D, Scene
@@ -130,3 +132,30 @@ def test_after_the_close_nothing_is_looked_up():
     assert scene.asks(D) == []
     assert scene.fetched == [A]
     assert scene.timers == []
+
+
+def test_at_the_close_only_what_is_stayed_for_is_looked_up():
+    scene, ends = Scene(permits=1), []
+    for origin, stays in ((A, False), (B, False), (A, True), (C, True), (B, True), (D, False)):
+        told = partial(
+            lambda origin, stays, found: ends.append((origin, stays, found)), origin, stays
+        )
+        scene.lookups.join(origin, (), Request(f"{origin}/"), told, stays=stays)
+    settle()
+    scene.lookups.close()
+    assert ends == [(A, False, None), (B, False, None), (D, False, None)]
+    for origin in (A, B, C):
+        settle()
+        scene.comes(origin)
+    assert [(origin, stays) for origin, stays, found in ends[3:] if found] == [
+        (A, True),
+        (B, True),
+        (C, True),
+    ]
+    scene.lookups.join(D, (), Request(f"{D}/"), ends.append, stays=True)
+    settle()
+    scene.lookups.close(at_once=True)
+    assert ends[-1] is None
+    with pytest.raises(CrawlClosingError):
+        scene.lookups.join(A, (), Request(f"{A}/"), ends.append, stays=True)
+    assert scene.fetched == [A, B, C, D]

@@ -196,7 +196,7 @@ def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
     scene = Scene()
     scene.knows(RULES, ("other",))
 
-    async def result_of_others(origin, tokens, page):
+    async def result_of_others(origin, tokens, page, *, stays):
         return LookupResult(scene.cache.known_entry(origin), None)
 
     scene.lookups.result = result_of_others
