@@ -147,7 +147,7 @@ class Lookups:
         """Call ``done`` when the lookup that is under way, or a new one, has ended.
 
         The entry of its result has the rules for ``tokens``; a new one is made for ``page``. If the
-        crawl closes, only what ``stays`` waits for goes on. Raises CrawlClosingError after that.
+        crawl closes, only what ``stays`` waits for goes on. At its end, raises CrawlClosingError.
         """
         if self._is_over:
             raise CrawlClosingError
