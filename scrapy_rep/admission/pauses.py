@@ -183,7 +183,7 @@ class Pauses:
 
 
 def _is_of_site(response: Response, request: Request) -> bool:
-    """Return whether the site answered over HTTP, not a proxy. Only 429 and 503 are examined."""
+    """Return whether the site answered, not a proxy. Only 429 and 503 are examined."""
     if response.status not in REFUSALS:
         return True
     is_http = urlparse_cached(request).scheme in {"http", "https"}

@@ -74,8 +74,9 @@ class Lookup:
     tokens: set[Tokens] = field(default_factory=set)
     """The product tokens of all that wait."""
     waiters: list[Done] = field(default_factory=list)
+    """Those that stay when the crawl closes."""
     leaving: list[Done] = field(default_factory=list)
-    """Those that don't wait any more when the crawl closes."""
+    """Those that wait only until the crawl closes."""
     task: Deferred[object] | None = None
     has_lease: bool = False
     """Whether the lease of the origin was claimed, and not given to another worker."""
@@ -117,7 +118,9 @@ class Lookups:
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
         self.closing: bool = False
+        """Whether the crawl has begun to close."""
         self._is_over = False
+        """Whether it has ended: nothing is looked up any more."""
         self._all: dict[Origin, Lookup] = {}
         self._waiting: deque[Lookup] = deque()
         self._begun: list[Lookup] = []
@@ -147,7 +150,8 @@ class Lookups:
         """Call ``done`` when the lookup that is under way, or a new one, has ended.
 
         The entry of its result has the rules for ``tokens``; a new one is made for ``page``. If the
-        crawl closes, only what ``stays`` waits for goes on. At its end, raises CrawlClosingError.
+        crawl closes, the lookup goes on only if something ``stays``. Raises CrawlClosingError if
+        the crawl has ended.
         """
         if self._is_over:
             raise CrawlClosingError

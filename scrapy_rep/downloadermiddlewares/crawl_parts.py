@@ -160,7 +160,7 @@ class CrawlParts:
         self._background.start(self.admission.hosts.read_pauses())
 
     def _close(self) -> None:
-        """End all waits, but of what is not scheduled. Called while the engine closes."""
+        """End the waits of scheduled requests. Called while the engine closes, and at the end."""
         deferred = self.admission.close()
         self.lookups.close()
         self.gate.close()
