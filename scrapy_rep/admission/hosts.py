@@ -39,6 +39,8 @@ from scrapy_rep.utils.requests import host_of
 _LEASE: Final = 60.0
 """Seconds, at most DOWNLOAD_TIMEOUT, for which a request without a response blocks its host, unless
 the delay is longer: for a host with a delay, and for other workers after a probe."""
+_PROBE: Final = 5.0
+"""Seconds after which a robots.txt that waits for the end of a probe is tried again."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those that nothing waits for are forgotten."""
 
@@ -229,6 +231,14 @@ class Hosts:
         """Return the pause of a host if it lasts now."""
         pause = self.refused[name].pause if name in self.refused else None
         return pause if pause is not None and self._clock.monotonic() < pause.until else None
+
+    def robotstxt_hold(self, name: str) -> float:
+        """Return the seconds for which no robots.txt is fetched from a host: 0 without a pause."""
+        host = self.refused.get(name)
+        if host is None:
+            return 0.0
+        left = max(0.0, host.next_to_send - self._clock.monotonic())
+        return left if host.under_way is None else min(left, _PROBE)
 
     def is_dropping(self, name: str) -> bool:
         """Return whether requests to a host are dropped now: see ``Pause.gives_up``."""

@@ -36,6 +36,8 @@ class Source(str, Enum):
 
 AGAIN: Final = (Source.WIRE, Source.RESPONSE)
 """Who asks about what has left already."""
+STAYING: Final = (Source.DIRECT, *AGAIN)
+"""Whose lookups go on when the crawl closes: Scrapy waits for what they wait for."""
 
 
 class Ticket(NamedTuple):

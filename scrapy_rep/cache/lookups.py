@@ -30,7 +30,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache, LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookup_log import LookupLog
-from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.exceptions import CrawlClosingError, HostPausedError
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
@@ -342,8 +342,12 @@ class Lookups:
             )
         pause = min(_POLL_MAX, _POLL * _POLL_GROWTH**lookup.polls)
         lookup.polls += 1
+        self._begin_later(lookup, pause)
+
+    def _begin_later(self, lookup: Lookup, seconds: float) -> None:
         self._stop_counting(lookup)
-        self.clock.call_later(pause, self._begin_again, lookup)
+        lookup.task = None
+        self.clock.call_later(seconds, self._begin_again, lookup)
 
     def _begin_again(self, lookup: Lookup) -> None:
         if not lookup.is_over:
@@ -372,6 +376,8 @@ class Lookups:
             self._release(lookup)
             self._end(lookup, record)
             await self._keep_for_other(record)
+        except HostPausedError as paused:
+            self._begin_later(lookup, paused.left)
         except (CancelledError, asyncio.CancelledError):
             self._end(lookup, None)
             if not self.closing:

@@ -86,7 +86,7 @@ class CrawlParts:
         self.lookups: Lookups = Lookups(
             cache=cache,
             store=store,
-            fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
+            fetch=Fetcher(crawler, options, self._verdict_on_hop, self._robotstxt_hold).fetch,
             send_record=announcer.send_record,
             jitter=random.random,
             permits=options.concurrent_fetches or concurrent_requests(crawler.settings),
@@ -122,6 +122,9 @@ class CrawlParts:
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
+
+    def _robotstxt_hold(self, host: str) -> float:
+        return self.admission.hosts.robotstxt_hold(host)
 
     def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
         """Send the signal ``robots_parsed`` of Scrapy, if the crawl has a handler of it."""

@@ -30,8 +30,10 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import signals, stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold_reason import Hold
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.ticket import (
     AGAIN,
+    STAYING,
     TICKET_KEY,
     Source,
     Ticket,
@@ -96,6 +98,7 @@ class Gate:
         self._logger = LimitedLogger(__name__, crawler)
         self.decider: Decider = admission.decider
         self._admission = admission
+        self.hosts: Hosts = admission.hosts
         self._drops = drops
         self._announcer = drops.announcer
         self._clock = clock
@@ -125,9 +128,10 @@ class Gate:
                 store_grant(request, request.url, None)
                 return None
             # A direct request that is given back comes again at once: not a second time.
-            if was_closing and ticket.was_given_back and source is Source.DIRECT:
+            is_second = was_closing and ticket.was_given_back
+            if source is Source.DIRECT and (is_second or not self._stores_requests):
                 raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
-            return self.give_back(request)
+            return self.give_back(request, source)
         except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception
             raise
         except Exception as error:  # noqa: BLE001 - logged by the next call
@@ -146,7 +150,7 @@ class Gate:
         if not self._is_deferred(decision, source):
             return decision
         hold = self._admission.deferral.until_next_try(entry)
-        await self.wait(origin, hold, source, is_direct=True)
+        await self.wait(origin, hold, source)
         return await self._look_up(request, decision._replace(verdict=None), source)
 
     async def _wait_for_turn(
@@ -163,8 +167,8 @@ class Gate:
                 await self._turns.wait(origin)
         try:
             # At the close, all in the line come here in turn.
-            is_direct = source is Source.DIRECT
-            if self._admission.is_closing and not is_first and not is_direct:
+            is_called_off = self._admission.is_closing and source is not Source.DIRECT
+            if is_called_off and not is_first:
                 raise CrawlClosingError
             while True:
                 # In a wait, robots.txt may have expired.
@@ -175,7 +179,7 @@ class Gate:
                 hold = self._admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
                     return decision
-                await self.wait(origin, hold, source, is_direct=is_direct)
+                await self.wait(origin, hold, source)
         finally:
             self._turns.leave(origin)
 
@@ -188,18 +192,18 @@ class Gate:
             return False
         if verdict is None or not verdict.allowed or entry is None or origin is None:
             return False
-        return not self._admission.hosts.is_dropping(origin.host)
+        return not self.hosts.is_dropping(origin.host)
 
     def _finish(
         self, request: Request, decision: Decision, ticket: Ticket, source: Source
     ) -> Request | None:
-        verdict, origin, hosts = decision.verdict, decision.origin, self._admission.hosts
+        verdict, origin = decision.verdict, decision.origin
         if self._dry_run is not None:
             self.let_pass(request, decision, ticket)
             self._dry_run.report(request, decision, source)
             return None
         is_to_be_sent = source is not Source.RESPONSE and (verdict is None or verdict.allowed)
-        if origin and is_to_be_sent and hosts.is_dropping(origin.host):
+        if origin and is_to_be_sent and self.hosts.is_dropping(origin.host):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
             raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
@@ -208,9 +212,9 @@ class Gate:
             was_given_back = source is Source.WIRE and ticket.was_given_back
             may_go_back = source is not Source.DIRECT and not was_given_back
             if may_go_back and self._is_deferred(decision, source):
-                return self.give_back(request)
+                return self.give_back(request, source)
             raise self._drop_disallowed(request, decision, source)
-        self.let_pass(request, decision, ticket, hosts.delays.kept(decision))
+        self.let_pass(request, decision, ticket, self.hosts.delays.kept(decision))
         return None
 
     def _is_deferred(self, decision: Decision, source: Source) -> bool:
@@ -260,9 +264,10 @@ class Gate:
 
     # Back to the queue, and dropped.
 
-    def give_back(self, request: Request, *, is_direct: bool = False) -> Request:
-        """Return a copy for the scheduler; if the crawl closes and none stores it, drop it."""
-        if self._admission.is_closing and not (self._stores_requests or is_direct):
+    def give_back(self, request: Request, source: Source) -> Request:
+        """Return a copy for the scheduler; drop what it would lose, as the crawl closes."""
+        is_lost = not self._stores_requests and source is not Source.DIRECT
+        if self._admission.is_closing and is_lost:
             raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
         stats.count(self._crawler, stats.RETURNED)
         return copy_for_scheduler(request)
@@ -312,15 +317,14 @@ class Gate:
         """Return the decision, without a verdict only if the host refuses all requests."""
         origin: Any = decision.origin
         is_again = source in AGAIN
-        stays = is_again or source is Source.DIRECT
         while decision.verdict is None:
-            if not is_again and self._admission.hosts.is_dropping(origin.host):
+            if not is_again and self.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
             stats.count(self._crawler, stats.WAITED)
-            while not is_again and (hold := self._admission.hosts.pause_of(origin, request)):
-                await self.wait(origin, hold, source, is_direct=stays)
+            while not is_again and (hold := self.hosts.pause_of(origin, request)):
+                await self.wait(origin, hold, source)
             with self._uncounted(source):
-                decision = await self.decider.decision(request, decision, stays=stays)
+                decision = await self.decider.decision(request, decision, stays=source in STAYING)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
             # A new entry decides at the wire, even if it has expired already.
             is_new = is_again and entry is not None and now - entry.start < _LIFE
@@ -329,16 +333,14 @@ class Gate:
                 decision = decision._replace(verdict=None, entry=None)
         return decision
 
-    async def wait(
-        self, origin: Origin, hold: Hold, source: Source, *, is_direct: bool = False
-    ) -> None:
+    async def wait(self, origin: Origin, hold: Hold, source: Source) -> None:
         """Wait until ``hold`` may have changed.
 
         Raises CrawlClosingError if the crawl closes, but for a direct request only if the wait ends
         after _CLOSING_TIME. One that is infinite ends with the probe.
         """
         ends = 0.0 if hold.until == math.inf else hold.until
-        ends = ends if is_direct else math.inf
+        ends = ends if source is Source.DIRECT else math.inf
         if self._admission.is_closing and ends > self._last:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()

@@ -124,7 +124,7 @@ class Wire:
         # Nothing was sent yet. In a pause that has begun since, only the probe may be.
         host = self._refused.get(host_of(request))
         if host and host.under_way is not request and self.gate.decider.origin_governing(request):
-            raise GivenBackError(self.gate.give_back(request))
+            raise GivenBackError(self.gate.give_back(request, Source.WIRE))
         return await download(request)
 
     def bypassed(self, request: Request, *, unsent: bool) -> None:
@@ -185,6 +185,7 @@ class Wire:
         subclass may exempt others, which have no ticket, slowly.
         """
         may_take_long = ticket is None or ticket.was_given_back
+        source = Source(ticket.source) if ticket else Source.WIRE
         # Without a User-Agent no product tokens are sent, but those of ROBOTSTXT_USER_AGENT count.
         has_agent = b"User-Agent" in request.headers
         if not has_agent:
@@ -195,8 +196,7 @@ class Wire:
         try:
             returned = await answer
         except TimeoutError:  # a lookup takes longer, or the next try is later
-            is_direct = ticket is not None and ticket.source == Source.DIRECT
-            returned = self.gate.give_back(request, is_direct=is_direct)
+            returned = self.gate.give_back(request, source)
         finally:
             if not has_agent:
                 del request.headers[b"User-Agent"]
@@ -209,10 +209,10 @@ class Wire:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
         # A middleware may send a request to the host each time.
         stays = ticket.was_given_back and hold.reason is IN_DELAY
-        is_direct = ticket.source == Source.DIRECT
+        source = Source(ticket.source)
         with suppress(CrawlClosingError):
             if stays or hold.until <= latest:
                 origin = origin_of_request(request)
-                await self.gate.wait(origin, hold, Source.WIRE, is_direct=is_direct)
+                await self.gate.wait(origin, hold, source)
                 return
-        raise GivenBackError(self.gate.give_back(request, is_direct=is_direct))
+        raise GivenBackError(self.gate.give_back(request, source))

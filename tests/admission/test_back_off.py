@@ -226,3 +226,33 @@ async def test_no_robotstxt_is_fetched_in_a_pause(web, queue, seconds):
     settings = {"REP_BACK_OFF_MAX": seconds, **queue}
     await crawl(site.url("/0"), slow.url("/"), meanwhile=feed, settings=settings)
     assert not fetched
+
+
+async def test_no_robotstxt_of_another_host_leads_into_a_pause(web):
+    www = web.site(robots(""), paths={"/1": [refuses(429, "2")]}, host="127.0.0.2")
+    apex = web.site(redirect(www.url("/robots.txt?of=apex")))
+    urls = [www.url("/1"), apex.url("/a")]
+    then = {"then": lambda response: urls[1:] if response.url == urls[0] else []}
+    result = await crawl(urls[0], settings={"RETRY_ENABLED": False}, **then)
+    assert result.fetched == urls
+    refused, redirected = (each["at"] for each in www.journal if each["target"] != "/robots.txt")
+    assert redirected - refused > 1.9
+    assert [each["target"] for each in apex.journal] == ["/robots.txt", "/robots.txt", "/a"]
+
+
+class RewritesToTheOtherHost:
+    def process_request(self, request, spider=None):
+        request._set_url(request.meta.get("other", request.url))
+
+
+async def test_the_wire_fetches_no_robotstxt_in_a_pause(web):
+    refusing = web.site(robots(""), paths={"/1": [refuses(429, "2")]}, host="127.0.0.2")
+    other_port, site = web.site(robots(""), host="127.0.0.2"), web.site(robots(""))
+    first = refusing.url("/1")
+    again = scrapy.Request(site.url("/a"), meta={"other": other_port.url("/b")})
+    then = {"then": lambda response: [again] if response.url == first else []}
+    settings = {"RETRY_ENABLED": False, "DOWNLOADER_MIDDLEWARES": {RewritesToTheOtherHost: 995}}
+    result = await crawl(first, settings=settings, **then)
+    assert result.fetched == [first, other_port.url("/b")]
+    (refused,) = (each["at"] for each in refusing.journal if each["target"] == "/1")
+    assert other_port.journal[0]["at"] - refused > 1.9
