@@ -170,7 +170,7 @@ class Robots:
 
         A record contains how the last fetches of robots.txt ended, and the text.
         """
-        return await self._lookups.stored(origin_of(_request(page).url))
+        return await self._lookups.records.read(origin_of(_request(page).url))
 
 
 def _request(page: str | Request) -> Request:

@@ -18,9 +18,8 @@ import math
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeGuard
+from dataclasses import dataclass, field
+from typing import Final
 
 from scrapy import Request
 from scrapy.utils.asyncio import call_later
@@ -30,15 +29,15 @@ from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache, LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookup_log import LookupLog
+from scrapy_rep.cache.records import Records, other_origin
 from scrapy_rep.exceptions import CrawlClosingError, HostPausedError
 from scrapy_rep.protocol.access_policy import Policy
-from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.protocol.product_tokens import Tokens
-from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.stores.base import Claim, Put, Release
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.base import Claim, Release
 from scrapy_rep.stores.write_behind import Known, WriteBehind
-from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, Promise, Timer
 from scrapy_rep.utils.log import LimitedLogger
 
@@ -129,14 +128,10 @@ class Lookups:
         self._slow: set[Lookup] = set()
         """Those whose fetch takes long, which are no longer in ``_under_way``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
-        self._began = self.clock.time()
-        self._log = LookupLog(self.policy, self._began, self.cache.crawler)
+        self.records: Records = Records(self.store, self.policy, self.clock, self.jitter)
+        self._log = LookupLog(self.policy, self.clock.time(), self.cache.crawler)
         self._logger = LimitedLogger(__name__, self.cache.crawler)
         self._tasks = Background()
-        self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=MAX_ENTRIES)
-        """Records that are not stored: of failures on the route, for example at a proxy, of
-        redirects to a disallowed URL, as the fetch of another worker, with another proxy or other
-        rules, may succeed; of failures while the store can't be read, as it may know more."""
 
     @property
     def has_room(self) -> bool:
@@ -181,23 +176,16 @@ class Lookups:
             raise CrawlClosingError if self.closing else LookupError(f"no result for {origin}")
         return result
 
-    async def stored(self, origin: Origin) -> Record | None:
-        """Return the last record of ``origin``, from store or memory. Nothing is fetched."""
-        return self._last(origin, await self.store.read([str(origin)]))
-
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
 
         Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
         is not put in memory: this is left to a lookup, which also announces the record.
         """
-        record = await self.stored(origin)
-        return self.cache.result_of(record, tokens).entry if self.is_fresh(record) else None
-
-    def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
-        """Return whether ``record`` is valid, so that nothing has to be fetched."""
-        now = self.clock.time()
-        return record is not None and not self.policy.is_due(record, now, self._began)
+        record = await self.records.read(origin)
+        if not self.records.is_fresh(record):
+            return None
+        return self.cache.result_of(record, tokens).entry
 
     def join_store(self) -> None:
         """Tell the crawls of this process that use the store that this one has come."""
@@ -295,12 +283,11 @@ class Lookups:
             self._tasks.start(self._claim_all(due))
 
     def _end_if_fresh(self, lookup: Lookup, known: Known) -> bool:
-        record = self._last(lookup.origin, known)
-        if not self.is_fresh(record):
+        record = self.records.last(lookup.origin, known)
+        if not self.records.is_fresh(record):
             return False
-        if self._unstored.get(lookup.origin) is not record:
+        if self.records.is_stored(record):
             self.cache.count(stats.STORE_FOUND)
-            self._unstored.discard(record.origin)
             self._log.log_stored(record, self.clock.time())
             self.send_record(record, record, lookup.page)
         self._end(lookup, record)
@@ -368,14 +355,16 @@ class Lookups:
                 if self._end_if_fresh(lookup, known):
                     return
             of_route = isinstance(outcome, Unreachable) and not outcome.of_origin
-            previous = self._last(origin, known, of_route=of_route)
-            record = self.policy.record_after(previous, origin, outcome, jitter=self.jitter())
+            previous = self.records.last(origin, known, of_route=of_route)
+            record = self.records.after(previous, origin, outcome)
             self._log.log_fetched(record, previous, self.clock.time())
             self.send_record(record, previous, page)
-            self._keep(record, known)
+            self.records.keep(record, known)
             self._release(lookup)
             self._end(lookup, record)
-            await self._keep_for_other(record)
+            other = other_origin(outcome)
+            if other is not None and other not in self._all:
+                await self.records.keep_for_other(other, outcome)
         except HostPausedError as paused:
             self._begin_later(lookup, paused.left)
         except (CancelledError, asyncio.CancelledError):
@@ -388,46 +377,6 @@ class Lookups:
             self._end(lookup, error)
         finally:
             self._release(lookup)
-
-    def _keep(self, record: Record, known: Known) -> None:
-        """Store a record that was fetched; or keep it in memory, if it is not to be stored."""
-        if not record.of_origin or (record.unreachable_since is not None and not known.is_complete):
-            copy = record.copy if record.of_origin else None
-            self._unstored.put(record.origin, replace(record, copy=copy))
-            return
-        self._unstored.discard(record.origin)
-        self._put(record)
-
-    async def _keep_for_other(self, record: Record) -> None:
-        """Store the outcome for the origin at the end of the redirects, if it needs a record.
-
-        By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. If the
-        redirects ended at the robots.txt of another origin, it is valid for that origin, too.
-        """
-        evidence = record.last.evidence
-        if not evidence.hops or evidence.error is not None or isinstance(record.last, Unreachable):
-            return
-        origin = origin_of(evidence.url)
-        if evidence.url != origin.robotstxt_url or origin in self._all:
-            return
-        stored = await self.stored(origin)
-        if not self.is_fresh(stored):
-            self._put(self.policy.record_after(stored, origin, record.last, jitter=self.jitter()))
-
-    def _put(self, record: Record) -> None:
-        state, body = record.encode()
-        self.store.put(Put(str(record.origin), state, body, record.last.evidence.at))
-
-    def _last(self, origin: Origin, known: Known, *, of_route: bool = True) -> Record | None:
-        """Return the last record that is known; without ``of_route`` only one of the origin."""
-        key, records = str(origin), []
-        if key in known.records:
-            with suppress(RecordError):
-                records.append(Record.decode(*known.records[key], key))
-        unstored = self._unstored.get(origin)
-        if unstored is not None and (of_route or unstored.of_origin):
-            records.append(unstored)
-        return max(records, key=lambda record: record.last.evidence.at, default=None)
 
     # How a lookup ends.
 

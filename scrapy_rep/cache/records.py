@@ -1,0 +1,98 @@
+"""The records of robots.txt that a crawl has: in its store, and those that are not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TypeGuard
+
+from scrapy_rep.protocol.access_policy import Policy
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.outcome import Outcome, Unreachable
+from scrapy_rep.protocol.record import Record, RecordError
+from scrapy_rep.stores.base import Put
+from scrapy_rep.stores.write_behind import Known, WriteBehind
+from scrapy_rep.utils.bounded import MAX_ENTRIES, BoundedCache
+from scrapy_rep.utils.concurrency import Clock
+
+
+class Records:
+    """Finds the last record of an origin, and keeps the next one."""
+
+    def __init__(
+        self, store: WriteBehind, policy: Policy, clock: Clock, jitter: Callable[[], float]
+    ) -> None:
+        """``jitter`` returns a random number from 0 to 1."""
+        self._store = store
+        self._policy = policy
+        self._clock = clock
+        self._jitter = jitter
+        self._began = clock.time()
+        self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=MAX_ENTRIES)
+        """Records that are not stored: of failures on the route, for example at a proxy, of
+        redirects to a disallowed URL, as the fetch of another worker, with another proxy or other
+        rules, may succeed; of failures while the store can't be read, as it may know more."""
+
+    async def read(self, origin: Origin) -> Record | None:
+        """Return the last record of ``origin``, from store or memory."""
+        return self.last(origin, await self._store.read([str(origin)]))
+
+    def last(self, origin: Origin, known: Known, *, of_route: bool = True) -> Record | None:
+        """Return the last record that is known; without ``of_route`` only one of the origin."""
+        key, records = str(origin), []
+        if key in known.records:
+            with suppress(RecordError):
+                records.append(Record.decode(*known.records[key], key))
+        unstored = self._unstored.get(origin)
+        if unstored is not None and (of_route or unstored.of_origin):
+            records.append(unstored)
+        return max(records, key=lambda record: record.last.evidence.at, default=None)
+
+    def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
+        """Return whether ``record`` is valid, so that nothing has to be fetched."""
+        now = self._clock.time()
+        return record is not None and not self._policy.is_due(record, now, self._began)
+
+    def is_stored(self, record: Record) -> bool:
+        """Return whether ``record`` comes from the store; then no other is kept in memory."""
+        if self._unstored.get(record.origin) is record:
+            return False
+        self._unstored.discard(record.origin)
+        return True
+
+    def after(self, previous: Record | None, origin: Origin, outcome: Outcome) -> Record:
+        """Return the record after a fetch that ended with ``outcome``."""
+        return self._policy.record_after(previous, origin, outcome, jitter=self._jitter())
+
+    def keep(self, record: Record, known: Known) -> None:
+        """Store a record that was fetched; or keep it in memory, if it is not to be stored."""
+        if not record.of_origin or (record.unreachable_since is not None and not known.is_complete):
+            copy = record.copy if record.of_origin else None
+            self._unstored.put(record.origin, replace(record, copy=copy))
+            return
+        self._unstored.discard(record.origin)
+        self._put(record)
+
+    async def keep_for_other(self, origin: Origin, outcome: Outcome) -> None:
+        """Store an outcome also for the ``origin`` at the end of its redirects, if it needs one."""
+        previous = await self.read(origin)
+        if not self.is_fresh(previous):
+            self._put(self.after(previous, origin, outcome))
+
+    def _put(self, record: Record) -> None:
+        state, body = record.encode()
+        self._store.put(Put(str(record.origin), state, body, record.last.evidence.at))
+
+
+def other_origin(outcome: Outcome) -> Origin | None:
+    """Return the origin whose robots.txt the redirects of a fetch ended at; else None.
+
+    By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. It is valid for
+    that origin, too.
+    """
+    evidence = outcome.evidence
+    if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):
+        return None
+    origin = origin_of(evidence.url)
+    return origin if evidence.url == origin.robotstxt_url else None
