@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.hold_reason import Ask, Head, Hold, Queue
+from scrapy_rep.admission.deferral import Deferral
+from scrapy_rep.admission.hold import Ask, Head, Hold, Queue
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.unknown_origins import UnknownOrigins
-from scrapy_rep.admission.unreachable import Deferral
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
@@ -44,9 +44,9 @@ class Admission:
         self._clock = clock
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
-        self.hosts: Hosts = Hosts(crawler, options, leases, clock, decider, self._notify)
+        self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._hold_changed)
         self.unknown: UnknownOrigins = UnknownOrigins(
-            crawler, lookups, decider, self.queues, self.hosts, self._notify
+            crawler, lookups, decider, self.queues, self._hold_changed
         )
         self.deferral: Deferral = Deferral(crawler, lookups.cache, options, clock, self.queues)
         self._dry_run = options.dry_run
@@ -69,7 +69,7 @@ class Admission:
         if entry and not (
             entry.has_delay
             or entry.is_unreachable
-            or origin.host in self.hosts.refused
+            or origin.host in self.hosts.paused
             or origin in self.unknown.uncached
         ):
             return None
@@ -88,9 +88,9 @@ class Admission:
 
     def attach(self, queue: Queue) -> None:
         self.queues.append(queue)
-        self.listen_for_hold_change(queue.hold_changed)
+        self.on_hold_changed(queue.hold_changed)
 
-    def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
+    def on_hold_changed(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin whenever the answer of ``admit`` may have changed for it."""
         self._listeners.append(call)
 
@@ -116,6 +116,6 @@ class Admission:
         """Stop all timers; return how many requests are deferred."""
         return sum(queue.stop() for queue in self.queues)
 
-    def _notify(self, origin: Origin) -> None:
+    def _hold_changed(self, origin: Origin) -> None:
         for call in self._listeners:
             call(origin)

@@ -23,10 +23,9 @@ from scrapy.http import Response
 
 from scrapy_rep import stats
 from scrapy_rep.admission.delays import Delays
-from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason
+from scrapy_rep.admission.hold import IN_DELAY, IN_PAUSE, Ask, Hold
 from scrapy_rep.admission.host_leases import HostLeases
-from scrapy_rep.admission.pauses import CHECK_INTERVAL, REFUSALS, Pause, Pauses
-from scrapy_rep.decision.decider import Decider
+from scrapy_rep.admission.pauses import CHECK_INTERVAL, PAUSE_STATUSES, Pause, Pauses
 from scrapy_rep.fetch.download_settings import default_download_timeout
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options
@@ -48,8 +47,6 @@ _GIVES_UP: Final = (
     "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: its requests "
     "are dropped until then"
 )
-IN_DELAY: Final = HoldReason("the site has a delay")
-IN_PAUSE: Final = HoldReason("the site answered 429 or 503")
 
 
 @dataclass(eq=False)
@@ -86,7 +83,7 @@ class Host:
 class Hosts:
     """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
 
-    ``notify`` is called with an origin when the hold of its requests may have changed.
+    ``hold_changed`` is called with an origin when the hold of its requests may have changed.
     """
 
     def __init__(
@@ -95,22 +92,20 @@ class Hosts:
         options: Options,
         leases: HostLeases,
         clock: Clock,
-        decider: Decider,
-        notify: Callable[[Origin], None],
+        hold_changed: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self.delays: Delays = Delays(crawler, options)
         self.pauses: Pauses = Pauses(crawler, options, clock)
         self._clock = clock
-        self._decider = decider
-        self._notify = notify
+        self._hold_changed = hold_changed
         self.leases: HostLeases = leases
         self._is_reading = False
         self._hosts: dict[str, Host] = {}
         self._forget_at = _MAX_HOSTS
         """Number of hosts at which those that are over are searched for."""
-        self.refused: dict[str, Host] = {}
+        self.paused: dict[str, Host] = {}
         """The hosts with a pause, by name."""
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended. A pause,
@@ -130,12 +125,6 @@ class Hosts:
             return None
         host.waiting[ask.origin] = None
         return hold
-
-    def pause_of(self, origin: Origin, request: Request) -> Hold | None:
-        """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
-        if origin.host not in self.refused:
-            return None
-        return self.hold(Ask(origin, lambda: request, None, self._decider, self.delays))
 
     def _hold_on_wire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
         host = self._hosts.get(origin.host)
@@ -203,7 +192,7 @@ class Hosts:
 
         Only a request with the lease of its host counts, and any response with 429 or 503.
         """
-        may_refuse = response is not None and response.status in REFUSALS
+        may_refuse = response is not None and response.status in PAUSE_STATUSES
         if not self._leased and not may_refuse:
             return
         name, now = host_of(request), self._clock.monotonic()
@@ -229,12 +218,12 @@ class Hosts:
 
     def pause_under_way(self, name: str) -> Pause | None:
         """Return the pause of a host if it lasts now."""
-        pause = self.refused[name].pause if name in self.refused else None
+        pause = self.paused[name].pause if name in self.paused else None
         return pause if pause is not None and self._clock.monotonic() < pause.until else None
 
     def robotstxt_hold(self, name: str) -> float:
         """Return the seconds for which no robots.txt is fetched from a host: 0 without a pause."""
-        host = self.refused.get(name)
+        host = self.paused.get(name)
         if host is None:
             return 0.0
         left = max(0.0, host.next_to_send - self._clock.monotonic())
@@ -266,11 +255,11 @@ class Hosts:
             return 0.0
         host.pause, host.next_to_leave = pause, -math.inf
         if pause is None:
-            del self.refused[host.name]
+            del self.paused[host.name]
         else:
             if pause.gives_up and not (before and before.gives_up and before.since == pause.since):
                 self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
-            self.refused[host.name] = host
+            self.paused[host.name] = host
             now = self._clock.monotonic()
             if host.under_way is not None:  # its response does not count any more
                 host.under_way, host.next_to_send = None, now + host.delay
@@ -296,7 +285,7 @@ class Hosts:
             now = self._clock.monotonic()
             for over in [each for each, host in self._hosts.items() if host.is_over(now)]:
                 del self._hosts[over]
-                self.refused.pop(over, None)
+                self.paused.pop(over, None)
             self._forget_at = max(_MAX_HOSTS, 2 * len(self._hosts))
         host = self._hosts[name] = Host(name)
         return host
@@ -304,4 +293,4 @@ class Hosts:
     def _wake(self, host: Host) -> None:
         waiting, host.waiting = host.waiting, {}
         for origin in waiting:
-            self._notify(origin)
+            self._hold_changed(origin)

@@ -31,7 +31,7 @@ from scrapy_rep.utils.requests import origin_of_request
 
 CHECK_INTERVAL: Final = 1.0
 """Seconds between two candidates for the probe."""
-REFUSALS: Final = frozenset({429, 503})
+PAUSE_STATUSES: Final = frozenset({429, 503})
 """Status codes that may begin a pause."""
 _TOO_MANY_REQUESTS: Final = 429
 _FIRST_PAUSE: Final = 1.0
@@ -110,7 +110,7 @@ class Pauses:
 
         A refusal is 429, or 503 with Retry-After: a 503 alone may concern this page only.
         """
-        if not self.is_enabled or response.status not in REFUSALS:
+        if not self.is_enabled or response.status not in PAUSE_STATUSES:
             return None
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time()) or 0.0
@@ -184,7 +184,7 @@ class Pauses:
 
 def _is_of_site(response: Response, request: Request) -> bool:
     """Return whether the site answered, not a proxy. Only 429 and 503 are examined."""
-    if response.status not in REFUSALS:
+    if response.status not in PAUSE_STATUSES:
         return True
     is_http = urlparse_cached(request).scheme in {"http", "https"}
     return is_http and not intermediary_error(response, proxied=bool(request.meta.get("proxy")))

@@ -18,22 +18,31 @@ TICKET_KEY: Final = "_robotstxt"
 
 
 class Source(str, Enum):
-    """Who brings a request to the gate."""
+    """Who brings a request to the gate, and what follows from that.
+
+    =========  =================================  ==============  ============  ===============
+    source     who                                waits at        crawl closes  unreachable
+    =========  =================================  ==============  ============  ===============
+    QUEUE      a queue of scrapy-rep              the queue       given back    given back
+    OVERDUE    the same: it is deferred no more   the queue       given back    dropped
+    SCHEDULER  another queue or scheduler         the gate        given back    dropped
+    DIRECT     who awaits ``download_async``      the gate, wire  waits         waits once
+    WIRE       the wire: the ticket did not fit   the wire        waits         given back once
+    RESPONSE   a response with another URL: only  nowhere         waits         dropped
+               its URL is decided on
+    =========  =================================  ==============  ============  ===============
+    """
 
     QUEUE = "queue"
-    """A queue of scrapy-rep, which holds requests as long as they have to wait."""
     OVERDUE = "overdue"
-    """A queue of scrapy-rep, which doesn't defer the request any longer."""
     SCHEDULER = "scheduler"
-    """Another queue or scheduler: the request waits at the gate."""
     DIRECT = "direct"
-    """A component that awaits ``engine.download_async``: the request waits at the gate."""
     WIRE = "wire"
-    """The wire, where the ticket did not fit."""
     RESPONSE = "response"
-    """A response with another URL: a request for that is decided on, and not sent."""
 
 
+QUEUED: Final = (Source.QUEUE, Source.OVERDUE)
+"""Who has asked the admission already, as long as the crawl uses a queue of scrapy-rep."""
 AGAIN: Final = (Source.WIRE, Source.RESPONSE)
 """Who asks about what has left already."""
 STAYING: Final = (Source.DIRECT, *AGAIN)
@@ -79,7 +88,8 @@ def ticket_of(request: Request) -> Ticket | None:
 def take_ticket(request: Request) -> Ticket:
     """Remove the ticket of a request that comes to the gate, and return it.
 
-    One with a URL is of another request, whose meta was copied, as for a retry.
+    One with a URL is of another request, whose meta was copied, as for a retry. What was given back
+    gets its own ``dont_filter`` again, unless the wire asks.
     """
     found = request.meta.pop(TICKET_KEY, None)
     if not found or found[0] is not None:
@@ -92,9 +102,9 @@ def take_ticket(request: Request) -> Ticket:
     return ticket
 
 
-def store_grant(request: Request, url: str, tokens: tuple[str, ...] | None) -> None:
+def store_grant(request: Request, url: str) -> None:
     """Allow ``request`` to be sent to ``url``, for ever and without a delay."""
-    request.meta[TICKET_KEY] = url, tokens, math.inf, 0.0, Source.DIRECT.value, None
+    request.meta[TICKET_KEY] = url, None, math.inf, 0.0, Source.DIRECT.value, None
 
 
 def store_source(request: Request, source: Source) -> None:

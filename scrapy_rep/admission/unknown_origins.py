@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.hold_reason import Ask, Head, Hold, HoldReason, Queue
-from scrapy_rep.admission.hosts import Hosts
+from scrapy_rep.admission.hold import UNKNOWN, Ask, Head, Hold, Queue
 from scrapy_rep.cache.cache import LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookups import Lookups
@@ -25,8 +23,6 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
-
-UNKNOWN: Final = HoldReason("robots.txt is being looked up")
 
 
 class UnknownOrigins:
@@ -38,17 +34,15 @@ class UnknownOrigins:
         lookups: Lookups,
         decider: Decider,
         queues: Sequence[Queue],
-        hosts: Hosts,
-        notify: Callable[[Origin], None],
+        hold_changed: Callable[[Origin], None],
     ) -> None:
-        """Call ``notify`` with each origin whose lookup has ended, or isn't needed any more."""
+        """Call ``hold_changed`` with each origin whose lookup has ended, or failed to begin."""
         self._crawler = crawler
         self.lookups: Lookups = lookups
         lookups.on_room = self._room_has_come
         self._decider = decider
         self._queues = queues
-        self._hosts = hosts
-        self._notify = notify
+        self._hold_changed = hold_changed
         self._under_way: set[Origin] = set()
         self.uncached: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
@@ -91,7 +85,7 @@ class UnknownOrigins:
         self._under_way.add(origin)
         try:
             request = head()
-            if request is not None and self._hosts.pause_of(origin, request) is None:
+            if request is not None:
                 self._decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged
@@ -101,7 +95,7 @@ class UnknownOrigins:
                 LimitedLogger(__name__, self._crawler).error(line, origin, exc_info=error)
             self.uncached[origin] = None
         self._under_way.discard(origin)
-        self._notify(origin)
+        self._hold_changed(origin)
 
     def _lookup_done(self, origin: Origin, found: LookupResult | None) -> None:
         self._under_way.discard(origin)
@@ -109,4 +103,4 @@ class UnknownOrigins:
             return
         if found is None or self.lookups.cache.known_entry(origin) is None:
             self.uncached[origin] = found and found.entry
-        self._notify(origin)
+        self._hold_changed(origin)

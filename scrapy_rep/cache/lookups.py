@@ -202,7 +202,7 @@ class Lookups:
     def close(self, *, at_once: bool = False) -> None:
         """Cancel all lookups that nothing stays for, or all ``at_once``.
 
-        Those that wait for them, or don't stay, get a CrawlClosingError.
+        Who waits for them, or doesn't stay, gets None.
         """
         self.closing, self._is_over = True, at_once
         self._waiting = deque(each for each in self._waiting if each.waiters and not at_once)

@@ -10,7 +10,7 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.admission.hosts import IN_PAUSE
+from scrapy_rep.admission.hold import IN_PAUSE
 from scrapy_rep.commands.arguments import Subcommand, check_url, only_argument, read_robotstxt
 from scrapy_rep.commands.crawl import CoroutineRunner, robots_of
 from scrapy_rep.commands.output import RecordView, describe_tokens, exit_status_of, section, word_of

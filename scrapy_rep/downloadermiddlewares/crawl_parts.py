@@ -86,7 +86,7 @@ class CrawlParts:
         self.lookups: Lookups = Lookups(
             cache=cache,
             store=store,
-            fetch=Fetcher(crawler, options, self._verdict_on_hop, self._robotstxt_hold).fetch,
+            fetch=Fetcher(crawler, options, self._verdict_on_hop, self._hold_of).fetch,
             send_record=announcer.send_record,
             jitter=random.random,
             permits=options.concurrent_fetches or concurrent_requests(crawler.settings),
@@ -123,7 +123,7 @@ class CrawlParts:
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
 
-    def _robotstxt_hold(self, host: str) -> float:
+    def _hold_of(self, host: str) -> float:
         return self.admission.hosts.robotstxt_hold(host)
 
     def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
@@ -166,7 +166,7 @@ class CrawlParts:
         """End the waits of scheduled requests. Called while the engine closes, and at the end."""
         deferred = self.admission.close()
         self.lookups.close()
-        self.gate.close()
+        self.gate.waits.close()
         if deferred and not self._stores_requests:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
 

@@ -18,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.pauses import REFUSALS
+from scrapy_rep.admission.pauses import PAUSE_STATUSES
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
@@ -70,7 +70,7 @@ class ResponseCheckMiddleware:
         # Often only the spelling differs: browsers add a slash after the host.
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response
-        is_refusal = response.status in REFUSALS and gate.hosts.pause_under_way(host_of(hop))
+        is_refusal = response.status in PAUSE_STATUSES and gate.hosts.pause_under_way(host_of(hop))
         if is_refusal and now.verdict is None:
             return response  # its robots.txt is fetched after the pause
         try:
@@ -137,7 +137,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         wire = self._wire
         if wire is None or self._refusals is None:
             return response
-        wire.bypassed(request, unsent="cached" in response.flags)
+        wire.discard_ticket(request, unsent="cached" in response.flags)
         if response.status in POSSIBLE_REFUSALS:
             self._refusals.report(request, response)
         if response.url == request.url:
@@ -152,7 +152,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
         if isinstance(exception, GivenBackError):
             return exception.request
         if self._wire is not None:
-            self._wire.bypassed(request, unsent=isinstance(exception, IgnoreRequest))
+            self._wire.discard_ticket(request, unsent=isinstance(exception, IgnoreRequest))
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a request of its own with a copy of the meta of ``request``.
@@ -172,7 +172,7 @@ class RobotsTxtFetchMiddleware(ResponseCheckMiddleware):
     ) -> Request | Response:
         checked = await self._check_url(gate, request, response)
         if checked is response:
-            store_grant(request, response.url, None)
+            store_grant(request, response.url)
         return checked
 
 

@@ -10,15 +10,13 @@ answers:
 4. robots.txt is unreachable and a queue of ours can hold it, or the crawl closes: it goes back;
 5. else it gets a ticket. What a queue of ours, or the wire, holds is their affair.
 
-What waits here doesn't count for CONCURRENT_REQUESTS, up to a limit for other schedulers. The wire
-lets it pass when a place is free.
+``waits`` lets requests wait.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
 from scrapy import Request
@@ -29,10 +27,10 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import signals, stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.hold_reason import Hold
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.ticket import (
     AGAIN,
+    QUEUED,
     STAYING,
     TICKET_KEY,
     Source,
@@ -45,6 +43,7 @@ from scrapy_rep.admission.ticket import (
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.decision.usage import store_judgement
 from scrapy_rep.downloadermiddlewares.limited_places import Places
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.drops import Drops, DryRun
 from scrapy_rep.exceptions import (
     CrawlClosingError,
@@ -56,10 +55,9 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage import Judgement
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.concurrency import Clock, Promise, Timer
+from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.requests import origin_of_request
-from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
+from scrapy_rep.utils.requests import host_of, origin_of_request
 from scrapy_rep.utils.text import printable_request
 
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
@@ -67,17 +65,11 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
-_MOST_WAITING: Final = 1_000
-"""Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
-_CLOSING_TIME: Final = 120.0
-"""Seconds in which the hold of a direct request must end if the crawl closes. Scrapy waits."""
 _WIRE: Final = Source.WIRE.value
-_QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
-"""Who has asked the admission already, as long as the crawl uses a queue of ours."""
 
 
 class Gate:
-    """Decides on requests, and lets them wait. After ``close``, nothing waits any more."""
+    """Decides on requests, and lets them wait."""
 
     def __init__(
         self,
@@ -98,6 +90,7 @@ class Gate:
         self._logger = LimitedLogger(__name__, crawler)
         self.decider: Decider = admission.decider
         self._admission = admission
+        self._deferral = admission.deferral
         self.hosts: Hosts = admission.hosts
         self._drops = drops
         self._announcer = drops.announcer
@@ -105,14 +98,10 @@ class Gate:
         self._process_request = process_request
         self._dry_run = dry_run
         self._stores_requests = stores_requests
-        self._waiters: dict[Origin, dict[Promise[None], float]] = {}
-        """The waits, and when each ends; infinity if it ends as soon as the crawl closes."""
-        self._last = math.inf  # once the crawl closes, waits that end later are not waited for
-        self._turns: Places[Origin] = Places(lambda _: 1)
+        self.waits: Waits = Waits(crawler, clock)
+        self._asking: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
-        self.waiting: int = 0
-        """How many requests of another scheduler wait, and don't count for CONCURRENT_REQUESTS."""
-        admission.listen_for_hold_change(self._hold_changed)
+        admission.on_hold_changed(self.waits.hold_changed)
 
     async def ask(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
         """Give one of the five answers: return None, or the copy for the queue; else raise."""
@@ -125,7 +114,7 @@ class Gate:
             return self._finish(request, decision, ticket, source)
         except CrawlClosingError:
             if self._dry_run is not None:  # which drops nothing
-                store_grant(request, request.url, None)
+                store_grant(request, request.url)
                 return None
             # A direct request that is given back comes again at once: not a second time.
             is_second = was_closing and ticket.was_given_back
@@ -144,13 +133,14 @@ class Gate:
         A direct request waits once for the next try of an unreachable robots.txt.
         """
         decision = await self._look_up(request, decision, source)
-        origin, entry = decision.origin, decision.entry
+        origin, verdict, entry = decision.origin, decision.verdict, decision.entry
         if source is not Source.DIRECT or origin is None or entry is None:
             return decision
-        if not self._is_deferred(decision, source):
+        may_wait = self._dry_run is None and verdict is not None and not verdict.allowed
+        if not may_wait or not self._deferral.would_defer(source, entry):
             return decision
-        hold = self._admission.deferral.until_next_try(entry)
-        await self.wait(origin, hold, source)
+        hold = self._deferral.until_next_try(entry)
+        await self.waits.wait(origin, hold, source)
         return await self._look_up(request, decision._replace(verdict=None), source)
 
     async def _wait_for_turn(
@@ -161,10 +151,10 @@ class Gate:
         One request of an origin asks the admission at a time: those behind it would ask in vain.
         """
         origin: Any = decision.origin
-        is_first = self._turns.take(origin)
+        is_first = self._asking.take(origin)
         if not is_first:
-            with self._uncounted(source):
-                await self._turns.wait(origin)
+            with self.waits.not_counted(source):
+                await self._asking.wait(origin)
         try:
             # At the close, all in the line come here in turn.
             is_called_off = self._admission.is_closing and source is not Source.DIRECT
@@ -179,16 +169,16 @@ class Gate:
                 hold = self._admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
                     return decision
-                await self.wait(origin, hold, source)
+                await self.waits.wait(origin, hold, source)
         finally:
-            self._turns.leave(origin)
+            self._asking.leave(origin)
 
     def _may_be_held(self, decision: Decision, source: Source) -> bool:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
         verdict, entry, origin = decision.verdict, decision.entry, decision.origin
         if self._dry_run is not None or source in AGAIN:
             return False
-        if source in _QUEUES and self._admission.queues:
+        if source in QUEUED and self._admission.queues:
             return False
         if verdict is None or not verdict.allowed or entry is None or origin is None:
             return False
@@ -197,31 +187,25 @@ class Gate:
     def _finish(
         self, request: Request, decision: Decision, ticket: Ticket, source: Source
     ) -> Request | None:
-        verdict, origin = decision.verdict, decision.origin
+        verdict, host = decision.verdict, host_of(request)
         if self._dry_run is not None:
             self.let_pass(request, decision, ticket)
             self._dry_run.report(request, decision, source)
             return None
-        is_to_be_sent = source is not Source.RESPONSE and (verdict is None or verdict.allowed)
-        if origin and is_to_be_sent and self.hosts.is_dropping(origin.host):
+        is_dropping = source is not Source.RESPONSE and self.hosts.is_dropping(host)
+        if verdict is None or (verdict.allowed and is_dropping):
             stats.count(self._crawler, stats.BACK_OFF_DROPPED)
             self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
-            raise IgnoreRequest(f"{origin.host!a} has refused all requests for REP_DEFER_TIMEOUT")
-        if verdict is None or not verdict.allowed:
+            raise IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
+        if not verdict.allowed:
             # What the wire gives back a second time might come to it again at once, for ever.
             was_given_back = source is Source.WIRE and ticket.was_given_back
             may_go_back = source is not Source.DIRECT and not was_given_back
-            if may_go_back and self._is_deferred(decision, source):
+            if may_go_back and self._deferral.would_defer(source, decision.entry):
                 return self.give_back(request, source)
             raise self._drop_disallowed(request, decision, source)
         self.let_pass(request, decision, ticket, self.hosts.delays.kept(decision))
         return None
-
-    def _is_deferred(self, decision: Decision, source: Source) -> bool:
-        verdict = decision.verdict
-        if self._dry_run is not None or verdict is None or verdict.reason is not Reason.UNREACHABLE:
-            return False
-        return self._admission.deferral.would_defer(source, decision.entry)
 
     async def again(self, request: Request, source: Source) -> Request | None:
         """Ask about ``request`` a second time, as it is sent or was: with the user's subclass.
@@ -309,7 +293,7 @@ class Gate:
         stats.count(self._crawler, stats.ERROR_COUNT)
         if is_dropped:
             raise self.drop(request, _ERROR) from error
-        store_grant(request, request.url, None)
+        store_grant(request, request.url)
 
     # Waiting.
 
@@ -321,9 +305,7 @@ class Gate:
             if not is_again and self.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
             stats.count(self._crawler, stats.WAITED)
-            while not is_again and (hold := self.hosts.pause_of(origin, request)):
-                await self.wait(origin, hold, source)
-            with self._uncounted(source):
+            with self.waits.not_counted(source):
                 decision = await self.decider.decision(request, decision, stays=source in STAYING)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
             # A new entry decides at the wire, even if it has expired already.
@@ -332,60 +314,3 @@ class Gate:
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)
         return decision
-
-    async def wait(self, origin: Origin, hold: Hold, source: Source) -> None:
-        """Wait until ``hold`` may have changed.
-
-        Raises CrawlClosingError if the crawl closes, but for a direct request only if the wait ends
-        after _CLOSING_TIME. One that is infinite ends with the probe.
-        """
-        ends = 0.0 if hold.until == math.inf else hold.until
-        ends = ends if source is Source.DIRECT else math.inf
-        if self._admission.is_closing and ends > self._last:
-            raise CrawlClosingError
-        waiter: Promise[None] = Promise()
-        waiters = self._waiters.setdefault(origin, {})
-        waiters[waiter] = ends
-        timer: Timer | None = None
-        if hold.until < math.inf:
-            seconds = max(0.0, hold.until - self._clock.monotonic())
-            timer = self._clock.call_later(seconds, waiter.set_result, None)
-        try:
-            with self._uncounted(source):
-                await waiter
-        finally:
-            if timer is not None:
-                timer.cancel()
-            del waiters[waiter]
-            if not waiters:
-                del self._waiters[origin]
-
-    def _hold_changed(self, origin: Origin) -> None:
-        for waiter in self._waiters.get(origin, ()):
-            waiter.set_result(None)
-
-    @contextmanager
-    def _uncounted(self, source: Source) -> Iterator[None]:
-        """Let another request be in progress in the ``with`` block.
-
-        Another scheduler would send all its requests here: above _MOST_WAITING of them, they count.
-        """
-        is_scheduled = source is Source.SCHEDULER
-        if is_scheduled and self.waiting >= _MOST_WAITING:
-            yield
-            return
-        self.waiting += is_scheduled
-        try:
-            with raised_concurrency(self._crawler):
-                wake_engine(self._crawler)  # which may have seen the limit before it was raised
-                yield
-        finally:
-            self.waiting -= is_scheduled
-
-    def close(self) -> None:
-        """End all waits, but those of direct requests that end in _CLOSING_TIME."""
-        self._last = min(self._last, self._clock.monotonic() + _CLOSING_TIME)
-        for waiters in self._waiters.values():
-            for waiter, ends in waiters.items():
-                if ends > self._last:
-                    waiter.set_exception(CrawlClosingError())

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
@@ -55,7 +55,7 @@ class RobotsTxtMiddleware:
         # Read for each request.
         self._asks_always = parts.asks_always
         self._let_pass = parts.gate.let_pass
-        self._refused = parts.admission.hosts.refused
+        self._paused = parts.admission.hosts.paused
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -76,7 +76,7 @@ class RobotsTxtMiddleware:
                 if TRANSFER_KEY not in meta:
                     if not ticket.was_counted:
                         stats.count(self._crawler, stats.EXEMPT)
-                    store_grant(request, request.url, None)
+                    store_grant(request, request.url)
                     meta[META_KEY] = {"exempt": True}
                 return _PASSED
             decision = self.decider.known_decision(request)
@@ -90,14 +90,12 @@ class RobotsTxtMiddleware:
                 or verdict is None
                 or not verdict.allowed
                 or self._asks_always
-                or (self._refused and origin.host in self._refused)
+                or (self._paused and origin.host in self._paused)
                 or (entry is not None and entry.has_delay)
             ):
                 self._parts.override_log.report(decision.override, returned=ticket.was_counted)
                 return self._gate.ask(request, decision, ticket)
             self._let_pass(request, decision, ticket)
-        except IgnoreRequest:
-            raise
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._gate.drop_after_error(request, error)
         return _PASSED

@@ -23,9 +23,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.hold_reason import Hold
-from scrapy_rep.admission.hosts import IN_DELAY
-from scrapy_rep.admission.pauses import REFUSALS
+from scrapy_rep.admission.hold import IN_DELAY, Hold
+from scrapy_rep.admission.pauses import PAUSE_STATUSES
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.limited_places import Places
@@ -61,7 +60,7 @@ class Wire:
     def __init__(self, crawler: Crawler, admission: Admission, gate: Gate, clock: Clock) -> None:
         self._crawler = crawler
         self._hosts = admission.hosts
-        self._refused = admission.hosts.refused
+        self._paused = admission.hosts.paused
         self.gate: Gate = gate
         self._tokens_of = gate.decider.tokens.of_sent_request
         self._time = clock.time
@@ -94,7 +93,7 @@ class Wire:
         try:
             ticket: Any = meta.get(TICKET_KEY)
             fits = self._is_valid(request, ticket) and not ticket[3]  # the delay
-            is_refused = self._refused and host_of(request) in self._refused
+            is_refused = self._paused and host_of(request) in self._paused
             if not fits or is_refused or not self._places.take(slot):
                 await self._admit(request, slot)
             ticket = meta.pop(TICKET_KEY, None)
@@ -112,7 +111,7 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
-            if response and response.status in REFUSALS and response.url != request.url:
+            if response and response.status in PAUSE_STATUSES and response.url != request.url:
                 with suppress(ValueError):  # a URL that nothing is fetched from
                     other = Request(response.url, meta=request.meta)
                     if host_of(other) != host_of(request):  # to which a browser was redirected
@@ -122,12 +121,12 @@ class Wire:
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
         # Nothing was sent yet. In a pause that has begun since, only the probe may be.
-        host = self._refused.get(host_of(request))
+        host = self._paused.get(host_of(request))
         if host and host.under_way is not request and self.gate.decider.origin_governing(request):
             raise GivenBackError(self.gate.give_back(request, Source.WIRE))
         return await download(request)
 
-    def bypassed(self, request: Request, *, unsent: bool) -> None:
+    def discard_ticket(self, request: Request, *, unsent: bool) -> None:
         """Take the ticket of a request that another middleware has answered, or dropped.
 
         Its turn is given back if it is ``unsent``: it came from a cache, or was dropped.
@@ -162,7 +161,7 @@ class Wire:
             try:
                 if ticket.delay:
                     origin = origin_of_request(request)
-                elif host_of(request) in self._refused:
+                elif host_of(request) in self._paused:
                     # Where no robots.txt decides, by an override or a meta key, no pause holds.
                     origin = self.gate.decider.origin_governing(request)
                 if origin is not None:
@@ -213,6 +212,6 @@ class Wire:
         with suppress(CrawlClosingError):
             if stays or hold.until <= latest:
                 origin = origin_of_request(request)
-                await self.gate.wait(origin, hold, source)
+                await self.gate.waits.wait(origin, hold, source)
                 return
         raise GivenBackError(self.gate.give_back(request, source))

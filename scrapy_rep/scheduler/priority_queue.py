@@ -23,9 +23,8 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.hold_reason import Head, Hold, Queue
+from scrapy_rep.admission.hold import UNKNOWN, Head, Hold, Queue
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_source, ticket_of
-from scrapy_rep.admission.unknown_origins import UNKNOWN
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.jobdir_state import other_queue
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
@@ -122,7 +121,7 @@ class RobotsAwarePriorityQueue(Queue):
         """The number of downloads of slots that have some."""
         self._holds: dict[Lane, Hold] = {}
         """Why lanes wait that don't wait for a lookup."""
-        self._since: dict[Lane, float] = {}
+        self._deferred_since: dict[Lane, float] = {}
         """Since when lanes are deferred, also those that are overdue."""
         self._timer: Timer | None = None
         self._due = math.inf
@@ -155,9 +154,9 @@ class RobotsAwarePriorityQueue(Queue):
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         rank = -request.priority, start, self._start_order if start else self._order
         self._requests.push(slot, origin, rank, request)
-        if self._since and origin is not None:
+        if self._deferred_since and origin is not None:
             lanes = self._requests.lanes_of(origin)
-            if any(lane.slot == slot and lane in self._since for lane in lanes):
+            if any(lane.slot == slot and lane in self._deferred_since for lane in lanes):
                 stats.count(self._crawler, stats.DEFERRED)
         if self._admission is not None:
             self._admission.deferral.request_pushed()
@@ -165,7 +164,7 @@ class RobotsAwarePriorityQueue(Queue):
     def _undo_reserve(self, request: Request) -> None:
         """Give back the turn of a request in whose place a middleware has returned ``request``."""
         ticket = ticket_of(request)
-        if self._admission is not None and ticket is not None and ticket.url and ticket.delay:
+        if self._admission is not None and ticket is not None and ticket.delay:
             del request.meta[TICKET_KEY]
             self._admission.hosts.undo_reserve(host_of(request.replace(url=ticket.url)))
 
@@ -246,12 +245,12 @@ class RobotsAwarePriorityQueue(Queue):
             self._forget(lane)
             return Source.QUEUE
         if hold.reason.defers:
-            since = self._since.get(lane, self._clock.monotonic())
+            since = self._deferred_since.get(lane, self._clock.monotonic())
             deferral, is_alone = self._admission.deferral, self._is_alone
             if deferral.is_overdue(since, hold, lane.origin, is_alone=is_alone):
                 return Source.OVERDUE
-            if lane not in self._since:
-                self._since[lane] = since
+            if lane not in self._deferred_since:
+                self._deferred_since[lane] = since
                 stats.count(self._crawler, stats.DEFERRED, self._requests.size_of(lane))
         self._let_wait(lane, hold)
         return None
@@ -270,21 +269,21 @@ class RobotsAwarePriorityQueue(Queue):
             self._requests.set_unknown(lane)
         else:
             if not hold.reason.defers:
-                self._since.pop(lane, None)
+                self._deferred_since.pop(lane, None)
             self._requests.set_waiting(lane, hold.until)
             self._holds[lane] = hold
             self._set_timer(hold.until)
 
     def _forget(self, lane: Lane) -> None:
         self._holds.pop(lane, None)
-        self._since.pop(lane, None)
+        self._deferred_since.pop(lane, None)
 
     def _pop(self, lane: Lane) -> Request | None:
         """Pop the next request of ``lane``; None if it can't be read."""
         self._last = lane.slot
         self._busy[lane.slot] = 0  # it is counted at the next pop
         request = self._requests.pop(lane)
-        if (self._holds or self._since) and not self._requests.size_of(lane):
+        if (self._holds or self._deferred_since) and not self._requests.size_of(lane):
             self._forget(lane)
         return request
 
@@ -330,10 +329,10 @@ class RobotsAwarePriorityQueue(Queue):
         return lane.origin, partial(self._first, lane)
 
     def count_deferred(self) -> tuple[int, bool]:
-        return len(self._since), len(self._since) == self._requests.lanes
+        return len(self._deferred_since), len(self._deferred_since) == self._requests.lanes
 
     def idle_line(self) -> str:
-        origins = {lane.origin for lane in self._since if lane.origin is not None}
+        origins = {lane.origin for lane in self._deferred_since if lane.origin is not None}
         return self._admission.deferral.describe(origins) if self._admission and origins else ""
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
@@ -349,10 +348,10 @@ class RobotsAwarePriorityQueue(Queue):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        requests = sum(self._requests.size_of(lane) for lane in self._since)
+        requests = sum(self._requests.size_of(lane) for lane in self._deferred_since)
         if requests:
             stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
-        self._since.clear()
+        self._deferred_since.clear()
         return requests
 
 

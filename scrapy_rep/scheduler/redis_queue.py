@@ -30,8 +30,8 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped] # it has no typ
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.hold_reason import Hold
-from scrapy_rep.admission.unreachable import MARGIN
+from scrapy_rep.admission.deferral import MARGIN
+from scrapy_rep.admission.hold import Hold
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue, log_queue_error
 from scrapy_rep.scheduler.request_heaps import Lane, RequestHeaps
@@ -144,50 +144,50 @@ class _OwnTable(RobotsAwarePriorityQueue):
     """The requests that this worker has taken, and that have to wait."""
 
     _is_alone = False
+    _requests: RequestHeaps
 
     def __init__(self, crawler: Crawler, waiting: _Waiting) -> None:
         super().__init__(crawler, FifoMemoryQueue, "")
-        self._requests = self._heaps = RequestHeaps()
         self._waiting = waiting
 
     @property
     def is_full(self) -> bool:
         """Whether no other requests are taken for now."""
         has_room = self._admission is None or self._admission.unknown.lookups.has_room
-        return self._heaps.size >= _ENOUGH and not has_room
+        return self._requests.size >= _ENOUGH and not has_room
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
         lane = Lane(str(slot_name(self._crawler, request)), self._origin(request))
-        self._heaps.push(*lane[:2], (-request.priority, False, 1), request)
+        self._requests.push(*lane[:2], (-request.priority, False, 1), request)
         if since:
             began = since - self._clock.time() + self._clock.monotonic()
-            self._since[lane] = min(began, self._since.get(lane, began))
+            self._deferred_since[lane] = min(began, self._deferred_since.get(lane, began))
 
     def take_due(self) -> None:
         """Move the first requests of an origin that is due from Redis to the table."""
-        if self._heaps.size < _MOST_ROWS and self._clock.monotonic() >= self._waiting.check_at:
+        if self._requests.size < _MOST_ROWS and self._clock.monotonic() >= self._waiting.check_at:
             for request, since in self._waiting.take():
                 self.put(request, since)
             self._set_timer(self._waiting.next_due)
 
     def make_room(self) -> None:
         """Move the last half of the longest lane that waits to Redis if the table is too long."""
-        if self._heaps.size < _MOST_ROWS:
+        if self._requests.size < _MOST_ROWS:
             return
-        lane, size = max(self._heaps.waiting(), key=lambda each: each[1], default=(None, 0))
+        lane, size = max(self._requests.waiting(), key=lambda each: each[1], default=(None, 0))
         if lane is not None:
             self._move(lane, self._clock.monotonic() + _LATER, keep=size // 2)
 
     def take_all(self) -> list[Request]:
-        requests = self._heaps.all_requests()
-        self._requests = self._heaps = RequestHeaps()
+        requests = self._requests.all_requests()
+        self._requests = RequestHeaps()
         return requests
 
     def count_deferred(self) -> tuple[int, bool]:
         # RedisSpider reads start URLs when it is idle. No delay or pause is to keep it from that,
         # as long as there is room for them.
-        only = len(self._holds) == self._heaps.lanes and self._heaps.size < _MOST_ROWS // 2
+        only = len(self._holds) == self._requests.lanes and self._requests.size < _MOST_ROWS // 2
         return len(self._holds) + self._waiting.origins, only
 
     def idle_line(self) -> str:
@@ -207,13 +207,13 @@ class _OwnTable(RobotsAwarePriorityQueue):
         """Let the requests of ``lane`` wait in Redis, but the first ones that it may ``keep``."""
         if lane.origin is None:
             return
-        requests, since = self._heaps.requests_of(lane), self._since.get(lane, 0.0)
+        requests, since = self._requests.requests_of(lane), self._deferred_since.get(lane, 0.0)
         if since:
             since += self._clock.time() - self._clock.monotonic()
         seconds = until - self._clock.monotonic()
         self._waiting.store(lane.origin, requests[keep:], seconds, since)
         self._set_timer(self._waiting.next_due)
-        self._heaps.give_up(lane)
+        self._requests.remove_lane(lane)
         self._forget(lane)
         for request in requests[:keep]:
             self.put(request, since)
@@ -254,6 +254,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
         self._own.take_all()
 
     def push(self, request: Request) -> None:
+        self._own._undo_reserve(request)  # noqa: SLF001 - as its own push does
         super().push(request)
         if self._deferral is not None:
             self._deferral.request_pushed()

@@ -17,7 +17,7 @@ from scrapy_rep.protocol.origin import Origin
 
 _BLOCK: Final = 1_000
 
-_Rank = tuple[Any, ...]
+_ReadyRank = tuple[Any, ...]
 """Of a ready lane: slot, priority, whether a start request is next, when it was served, lane."""
 Rank = tuple[int, bool, int]
 """Of a request: negated priority, whether it is a start request, and 1 for first in, first out, or
@@ -43,7 +43,7 @@ class _Heap:
         self.lane = lane
         self.requests: list[tuple[int, bool, int, Request]] = []
         self.served = served
-        self.rank: _Rank | None = None
+        self.rank: _ReadyRank | None = None
         """None if it is not ready."""
         self.until: float | None = None
 
@@ -203,8 +203,8 @@ class RequestHeaps:
             if heap.until is not None:
                 yield lane, len(heap.requests)
 
-    def give_up(self, lane: Lane) -> None:
-        """Leave the requests of ``lane`` out from now on: they can't be read, or are elsewhere."""
+    def remove_lane(self, lane: Lane) -> None:
+        """Remove ``lane``, whose requests were moved to Redis."""
         heap = self._heaps[lane]
         self.size -= len(heap.requests)
         self._remove(heap)
@@ -221,13 +221,13 @@ class _SortedLanes:
     """Ranks in blocks, so that one is added among a million as fast as among a hundred."""
 
     def __init__(self) -> None:
-        self._blocks: list[list[_Rank]] = [[]]
+        self._blocks: list[list[_ReadyRank]] = [[]]
         """Only the first one may be empty."""
 
-    def _block_of(self, rank: _Rank) -> int:
+    def _block_of(self, rank: _ReadyRank) -> int:
         return bisect_right(self._blocks, rank, lo=1, key=itemgetter(0)) - 1
 
-    def add(self, rank: _Rank) -> None:
+    def add(self, rank: _ReadyRank) -> None:
         number = self._block_of(rank)
         block = self._blocks[number]
         insort(block, rank)
@@ -235,7 +235,7 @@ class _SortedLanes:
             middle = _BLOCK // 2
             self._blocks[number : number + 1] = block[:middle], block[middle:]
 
-    def remove(self, rank: _Rank) -> None:
+    def remove(self, rank: _ReadyRank) -> None:
         number = self._block_of(rank)
         block = self._blocks[number]
         del block[bisect_left(block, rank)]

@@ -286,10 +286,10 @@ def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
             worker.answered(request, 429)
 
     refuse(range(32))
-    assert len(worker.hosts.refused) == 32
+    assert len(worker.hosts.paused) == 32
     worker.time.advance(60)
     refuse([32])
-    assert list(worker.hosts.refused) == ["32.example"]
+    assert list(worker.hosts.paused) == ["32.example"]
 
 
 def test_what_is_no_page_begins_no_pause(worker):
@@ -297,4 +297,4 @@ def test_what_is_no_page_begins_no_pause(worker):
     request = Request("s3://a.example/1")
     worker.sent_at[request] = 0.0
     worker.answered(request, 429, 5)
-    assert not worker.hosts.refused
+    assert not worker.hosts.paused

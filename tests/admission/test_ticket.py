@@ -72,14 +72,14 @@ def test_however_often_it_goes_back_it_is_what_it_was(dont_filter, first, return
 def test_what_was_allowed_is_read_and_is_nobody_elses():
     request = Request(URL)
     assert ticket_of(request) is None
-    store_grant(request, URL, ("bot",))
-    assert ticket_of(request) == Ticket(URL, ("bot",))
+    store_grant(request, URL)
+    assert ticket_of(request) == Ticket(URL)
     store_source(request, Source.WIRE)
     assert ticket_of(request) is None
     # A callback has copied the meta of a response.
-    store_grant(request, URL, None)
+    store_grant(request, URL)
     assert take_ticket(request) == Ticket()
-    store_grant(request, URL, None)
+    store_grant(request, URL)
     store_source(request, Source.QUEUE)
     assert take_ticket(request) == Ticket(source="queue")
 

@@ -27,7 +27,7 @@ class Worker(Parts):
         self.told = []
         """The origins whose requests are to ask again."""
         self.sent_at = {}
-        self.admission.listen_for_hold_change(self.told.append)
+        self.admission.on_hold_changed(self.told.append)
         self.hosts = self.admission.hosts
 
     def beside(self, **settings):

@@ -284,7 +284,7 @@ def test_who_has_waited_goes_by_the_table(source, found, situation):
     assert done == action_in(situation, source)
     assert scene.waited == 1
     scene.ends(task)
-    assert scene.parts.gate.waiting == 0
+    assert scene.parts.gate.waits.uncounted == 0
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -300,7 +300,7 @@ def test_who_waits_for_a_delay_when_the_crawl_closes_goes_by_the_table(source, r
     settle()
     assert scene.outcome(request, task) == ("give back" if keeps else "drop")
     assert keeps or task.exception().verdict.reason is Reason.CLOSING
-    assert scene.parts.gate.waiting == 0
+    assert scene.parts.gate.waits.uncounted == 0
 
 
 def test_who_would_wait_for_its_turn_as_the_crawl_closes_is_given_back():
@@ -318,7 +318,7 @@ def test_who_would_wait_for_its_turn_as_the_crawl_closes_is_given_back():
 @pytest.mark.parametrize(("source", "counts"), [("scheduler", [0, 1]), ("direct", [0, 0])])
 def test_a_bounded_number_of_another_scheduler_waits_beside_its_places(source, counts, monkeypatch):
     """Further ones take its places, as with the built-in: else all its requests would wait here."""
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.gate._MOST_WAITING", 1)
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.waits._MOST_UNCOUNTED", 1)
     scene = Scene()
     scene.crawler.engine.downloader = downloader = SimpleNamespace(total_concurrency=1)
     scene.has_sent()

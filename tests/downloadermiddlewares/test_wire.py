@@ -8,8 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep.admission.hold_reason import Hold
-from scrapy_rep.admission.hosts import IN_PAUSE
+from scrapy_rep.admission.hold import IN_PAUSE, Hold
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, store_grant
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
@@ -84,7 +83,7 @@ def test_what_waits_when_the_crawl_closes_is_given_back():
     scene.downloads(page(1))
     scene.allow(request := page(2), 60, source="queue")
     task = scene.starts(request)
-    scene.gate.close()
+    scene.gate.waits.close()
     settle()
     assert isinstance(task.exception(), GivenBackError)
     assert task.exception().request.url == request.url
@@ -157,7 +156,7 @@ class Slow(Scene):
 
     def allowed(self, n):
         request = Request(f"http://other-{n}.example/")
-        store_grant(request, request.url, None)
+        store_grant(request, request.url)
         return self.starts(request)
 
 
@@ -211,10 +210,10 @@ def test_a_robots_txt_takes_no_place():
 def test_all_that_wait_for_the_same_are_told():
     scene, origin = Scene(), origin_of(SITE)
     hold = Hold(IN_PAUSE, math.inf)
-    waits = [scene.gate.wait(origin, hold, Source.DIRECT) for _ in range(2)]
+    waits = [scene.gate.waits.wait(origin, hold, Source.DIRECT) for _ in range(2)]
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     settle()
     assert not any(task.done() for task in tasks)
-    scene.worker.admission._notify(origin)
+    scene.worker.admission._hold_changed(origin)
     settle()
     assert all(task.done() for task in tasks)

@@ -73,7 +73,7 @@ async def test_a_file_of_ftp_ends_the_pause_of_its_host(ftp, web):
     settings = {"RETRY_ENABLED": False}
     result = await crawl(site.url("/"), settings=settings, phases=[[file]])
     assert result.fetched == [site.url("/"), file]
-    assert Admission.of(result.crawler).hosts.refused == {}
+    assert Admission.of(result.crawler).hosts.paused == {}
 
 
 @pytest.mark.spec("F-10")

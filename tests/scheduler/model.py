@@ -23,9 +23,9 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission import pauses
+from scrapy_rep.admission.deferral import MARGIN
+from scrapy_rep.admission.hold import UNKNOWN
 from scrapy_rep.admission.ticket import Source, copy_for_scheduler, take_ticket
-from scrapy_rep.admission.unknown_origins import UNKNOWN
-from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import priority_queue
 from scrapy_rep.scheduler.request_table import RequestTable, _as_lane
@@ -486,7 +486,7 @@ class Model:
                         self.end(request)
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
-        assert not self.queue._since
+        assert not self.queue._deferred_since
         assert not self.queue._holds
         self.close()
         assert self.parts.timers == []

@@ -12,7 +12,7 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.admission.hold_reason import Hold, HoldReason
+from scrapy_rep.admission.hold import Hold, HoldReason
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
@@ -74,7 +74,7 @@ class Doors:
 
     def let(self, origin):
         self.open.add(origin)
-        self.admission._notify(origin_of(origin))
+        self.admission._hold_changed(origin_of(origin))
 
 
 class FakeCrawler:

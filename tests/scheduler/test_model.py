@@ -65,8 +65,8 @@ async def nobody_is_the_probe(self, *arguments):
 
 
 def a_probe_is_forgotten(self, origin, *arguments):
-    if origin.host in self.refused:
-        self.refused[origin.host].under_way = None
+    if origin.host in self.paused:
+        self.paused[origin.host].under_way = None
     return held(self, origin, *arguments)
 
 

@@ -8,8 +8,8 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.squeues import FifoMemoryQueue, LifoMemoryQueue
 
+from scrapy_rep.admission.deferral import MARGIN
 from scrapy_rep.admission.ticket import TICKET_KEY, Ticket
-from scrapy_rep.admission.unreachable import MARGIN
 from tests.admission.parts import TIMEOUT
 from tests.admission.scene import A, Scene
 from tests.scheduler.queues import Doors, FakeCrawler, drain, in_memory, ours, pages, scrapys, urls

@@ -11,9 +11,7 @@ from scrapy_rep import (
     RobotsAwareRedisLifoQueue,
     RobotsAwareRedisQueue,
 )
-from scrapy_rep.admission.hold_reason import Hold
-from scrapy_rep.admission.unknown_origins import UNKNOWN
-from scrapy_rep.admission.unreachable import UNREACHABLE
+from scrapy_rep.admission.hold import UNKNOWN, UNREACHABLE, Hold
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_queue
@@ -219,7 +217,7 @@ class Doors(queues.Doors):
             self.turns[str(ask.origin)] = False
 
     def tell(self, name):
-        self.admission._notify(origin_of(name))
+        self.admission._hold_changed(origin_of(name))
 
     def come(self, name):
         self.turns[name] = True
@@ -311,8 +309,8 @@ def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkey
         fill(queue, url, priority=-number)
     fill(queue, f"{UP}/1", priority=-99)
     assert drain(queue) == [f"{UP}/1"]
-    assert queue._own._heaps.size + in_redis(redis) == len(urls)
-    assert queue._own._heaps.size <= 4
+    assert queue._own._requests.size + in_redis(redis) == len(urls)
+    assert queue._own._requests.size <= 4
     left = []
     for _ in urls:
         end_waits(redis)
@@ -331,7 +329,7 @@ def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
     doors.crawler.engine.paused = True
     fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
     assert drain(queue) == []
-    assert (queue._own._heaps.size, redis.zcard("list:requests")) == (4, 5)
+    assert (queue._own._requests.size, redis.zcard("list:requests")) == (4, 5)
 
 
 def test_without_the_middleware_nothing_waits(redis):

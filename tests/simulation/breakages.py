@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.admission.pauses import Pauses
-from scrapy_rep.downloadermiddlewares.gate import Gate
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.stores.base import PAUSE, Claim
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.requests import host_of
@@ -38,7 +38,7 @@ def any_lease_is_released(self, asked):
 
 
 def one_of_those_who_wait_is_woken(self, origin):
-    for waiter in list(self._waiters.get(origin, ()))[:1]:
+    for waiter in list(self._by_origin.get(origin, ()))[:1]:
         waiter.set_result(None)
 
 
@@ -57,7 +57,7 @@ def what_begins_during_a_claim_is_not_seen(self, origin, request, delay):
 
 
 async def each_is_a_probe(self, origin, request, delay):
-    if origin.host in self.refused:
+    if origin.host in self.paused:
         return hold_on_wire(self, origin, request, delay)
     return await acquire(self, origin, request, delay)
 
@@ -87,7 +87,7 @@ BREAKAGES = {
         (MemoryStore, "_change", a_pause_replaces_no_lease),
         (MemoryStore, "_change", a_pause_becomes_shorter),
         (MemoryStore, "_change", any_lease_is_released),
-        (Gate, "_hold_changed", one_of_those_who_wait_is_woken),
+        (Waits, "hold_changed", one_of_those_who_wait_is_woken),
         (Hosts, "ended", the_delay_counts_from_the_send),
         (Hosts, "acquire", each_is_a_probe),
         (Hosts, "_not_sent", who_is_refused_stays_the_probe),

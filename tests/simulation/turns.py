@@ -383,7 +383,7 @@ class World:
             return
         if response.status == 429:
             asked = float(response.headers.get("Retry-After", b"0"))
-            is_first = host not in worker.admission.hosts.refused
+            is_first = host not in worker.admission.hosts.paused
             if not asked and (is_first or (is_probe and not self.is_troubled)):
                 asked = 1.0
             until = self.loop.now + asked

@@ -15,7 +15,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 
-from scrapy_rep.admission.hold_reason import Ask, Hold, HoldReason, Queue
+from scrapy_rep.admission.hold import UNREACHABLE, Ask, Hold, Queue
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
@@ -36,8 +36,6 @@ _LAST: Final = 30.0
 longer, as none could end the crawl."""
 _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
-
-UNREACHABLE: Final = HoldReason("robots.txt is unreachable", defers=True)
 
 
 class Deferral:

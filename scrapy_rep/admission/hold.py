@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from scrapy import Request
 
@@ -25,6 +25,12 @@ class HoldReason:
     text: str
     defers: bool = False
     """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``."""
+
+
+IN_DELAY: Final = HoldReason("the site has a delay")
+IN_PAUSE: Final = HoldReason("the site answered 429 or 503")
+UNKNOWN: Final = HoldReason("robots.txt is being looked up")
+UNREACHABLE: Final = HoldReason("robots.txt is unreachable", defers=True)
 
 
 class Hold(NamedTuple):

@@ -118,7 +118,7 @@ def test_what_can_not_be_read_is_not_deferred():
     scene.knows(of_same_host, unreachable=True, seconds=30)
     assert scene.asks(A) == [A]
     requests = scene.queue._requests
-    requests.first = requests.give_up  # as a table that can read none of its requests
+    requests.first = requests.remove_lane  # as a table that can read none of its requests
     assert scene.asks(of_same_host) == []
     assert scene.admission.deferral.count_deferred() == len(scene.queue) == 0
 
