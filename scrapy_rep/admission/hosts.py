@@ -26,9 +26,8 @@ from scrapy_rep.admission.delays import Delays
 from scrapy_rep.admission.hold import IN_DELAY, IN_PAUSE, Ask, Hold
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.pauses import CHECK_INTERVAL, PAUSE_STATUSES, Pause, Pauses
-from scrapy_rep.fetch.download_settings import default_download_timeout
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import Options, default_download_timeout
 from scrapy_rep.stores.base import PAUSE
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot

@@ -25,10 +25,8 @@ from scrapy_rep.cache.cache import Cache, shared_store
 from scrapy_rep.cache.lookups import Lookups
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.settings_log import log_start
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops, DryRun
-from scrapy_rep.fetch.download_settings import concurrent_requests
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.overrides import OverrideLog, Overrides
 from scrapy_rep.protocol.origin import Origin
@@ -36,8 +34,9 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.refusals import Refusals
 from scrapy_rep.robots import RobotParser, Robots
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import Options, concurrent_requests
 from scrapy_rep.signals import Announcer
+from scrapy_rep.start_log import log_start
 from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Background, Clock, sleep, within
 from scrapy_rep.utils.log import LimitedLogger

@@ -9,6 +9,7 @@ Both decide on the URL of a response that is not that of its request.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from operator import gt, lt
 from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import Request
@@ -16,6 +17,8 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep import signals, stats
 from scrapy_rep.admission.pauses import PAUSE_STATUSES
@@ -23,7 +26,7 @@ from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
-from scrapy_rep.exceptions import RobotsTxtDisallowed
+from scrapy_rep.exceptions import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.fetch.errors import InterferenceError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, Received, answer_of
 from scrapy_rep.refusals import POSSIBLE_REFUSALS, Refusals
@@ -197,3 +200,34 @@ class RobotsTxtResponseMiddleware(ResponseCheckMiddleware):
         if response.url == url or (wire := get_part(self._crawler, Wire)) is None:
             return response
         return self._check_url(wire.gate, request, response)
+
+
+def check_middleware_orders(crawler: Crawler) -> None:
+    """Check the orders of the first and the last downloader middleware.
+
+    Raises SettingsError if RobotsTxtFetchMiddleware is missing, or another middleware has at least
+    its order, or if another middleware has at most the order of RobotsTxtResponseMiddleware.
+    """
+    orders = {
+        load_object(path): order
+        for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()
+        if order is not None
+    }
+    for cls, where, is_beyond in (
+        (RobotsTxtFetchMiddleware, "beyond", gt),
+        (RobotsTxtResponseMiddleware, "below", lt),
+    ):
+        takes = f"scrapy_rep.{cls.__name__} at an order {where} all others"
+        ours = [each for each in orders if isinstance(each, type) and issubclass(each, cls)]
+        if not ours and cls is RobotsTxtFetchMiddleware:
+            raise SettingsError(
+                "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
+                f"{takes}, too: ADDONS = {{'scrapy_rep.Addon': 500}} sets all"
+            )
+        for component, other in orders.items() if ours else ():
+            order = orders[ours[0]]
+            if component not in ours and not is_beyond(order, other):
+                raise SettingsError(
+                    f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "
+                    f"{global_object_name(component)} at {other}: it takes {takes}"
+                )

@@ -42,8 +42,7 @@ from scrapy_rep.admission.ticket import (
 )
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.decision.usage import store_judgement
-from scrapy_rep.downloadermiddlewares.limited_places import Places
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waits import Places, Waits
 from scrapy_rep.drops import Drops, DryRun
 from scrapy_rep.exceptions import (
     CrawlClosingError,

@@ -20,12 +20,10 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.ticket import DIRECT, TICKET_KEY, store_grant, take_ticket
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
-from scrapy_rep.downloadermiddlewares.settings_log import (
-    check_middleware_orders,
-    describe_why_not_obeyed,
-)
+from scrapy_rep.downloadermiddlewares.fetch_and_response import check_middleware_orders
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.signals import META_KEY
+from scrapy_rep.start_log import describe_why_not_obeyed
 from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request

@@ -1,14 +1,15 @@
-"""The requests that wait in a downloader middleware: they don't count for CONCURRENT_REQUESTS.
+"""What waits in a downloader middleware: for the end of a hold, or for one of a number of places.
 
-The wire lets them pass when a place is free.
+What waits doesn't count for CONCURRENT_REQUESTS. The wire lets it pass when a place is free.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from scrapy.crawler import Crawler
 
@@ -18,6 +19,8 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.concurrency import Clock, Promise, Timer
 from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
+
+K = TypeVar("K", bound=Hashable)
 
 _MOST_UNCOUNTED: Final = 1_000
 """Number of requests of another scheduler that wait here beside CONCURRENT_REQUESTS."""
@@ -94,3 +97,55 @@ class Waits:
             for waiter, ends in waiters.items():
                 if ends > self._latest:
                     waiter.set_exception(CrawlClosingError())
+
+
+class Places(Generic[K]):
+    """``most`` places, and ``most_of(key)`` of them for each key."""
+
+    def __init__(self, most_of: Callable[[K], float], most: float = math.inf) -> None:
+        self._most_of = most_of
+        self._most = most
+        self._all = 0
+        self._taken: dict[K, int] = {}
+        self._lines: dict[K, deque[Promise[None]]] = {}
+
+    def take(self, key: K) -> bool:
+        """Take a place, and return True, if one is free."""
+        if self._all >= self._most:
+            return False
+        taken = self._taken.get(key, 0)
+        if taken and taken >= self._most_of(key):
+            return False
+        self._all += 1
+        self._taken[key] = taken + 1
+        return True
+
+    async def wait(self, key: K) -> None:
+        """Return with a place, at once or when it is this caller's turn."""
+        if self.take(key):
+            return
+        place: Promise[None] = Promise()
+        self._lines.setdefault(key, deque()).append(place)
+        try:
+            await place
+        except BaseException:
+            if place.is_set:  # cancelled just when it got the place
+                self.leave(key)
+            raise
+
+    def leave(self, key: K) -> None:
+        """Free a place, or pass it on to the first in a line; the lines take turns."""
+        self._all -= 1
+        if taken := self._taken.pop(key) - 1:
+            self._taken[key] = taken
+        for other in [*self._lines] if self._lines else ():  # most often none
+            line = self._lines.pop(other)
+            while line and line[0].is_done:  # cancelled
+                line.popleft()
+            is_passed_on = bool(line) and self.take(other)
+            if is_passed_on:
+                line.popleft().set_result(None)
+            if line:
+                self._lines[other] = line
+            if is_passed_on:
+                return

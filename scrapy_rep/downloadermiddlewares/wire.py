@@ -27,7 +27,7 @@ from scrapy_rep.admission.hold import IN_DELAY, Hold
 from scrapy_rep.admission.pauses import PAUSE_STATUSES
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
-from scrapy_rep.downloadermiddlewares.limited_places import Places
+from scrapy_rep.downloadermiddlewares.waits import Places
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.local_errors import download_again, download_with_files, lacks_files
 from scrapy_rep.fetch.transfer import TRANSFER_KEY

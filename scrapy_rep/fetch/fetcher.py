@@ -20,12 +20,6 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import HostPausedError
-from scrapy_rep.fetch.download_settings import (
-    MAX_TRANSFER,
-    can_be_stopped,
-    default_download_timeout,
-    retry_times,
-)
 from scrapy_rep.fetch.errors import (
     FetchError,
     InterferenceError,
@@ -54,7 +48,13 @@ from scrapy_rep.protocol.outcome import (
     outcome_of,
 )
 from scrapy_rep.protocol.verdict import UNKNOWN_RULES, Reason, Verdict
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import (
+    MAX_TRANSFER,
+    Options,
+    can_be_stopped,
+    default_download_timeout,
+    retry_times,
+)
 from scrapy_rep.utils.bounded import Once
 from scrapy_rep.utils.concurrency import sleep, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, SUCCESSOR_KEY

@@ -8,7 +8,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
 from scrapy.settings import Settings
 
-from scrapy_rep.fetch.download_settings import MAX_TRANSFER, can_be_stopped
+from scrapy_rep.settings import MAX_TRANSFER, can_be_stopped
 from tests.crawling.crawl import OfCrawler, crawl
 from tests.crawling.web import answer, robots
 

@@ -1,24 +1,17 @@
-"""Checks of the settings, and log lines about them."""
+"""The log lines about how a crawl obeys robots.txt, when it starts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import gt, lt
 from typing import Final
 
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
-from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.fetch_and_response import (
-    RobotsTxtFetchMiddleware,
-    RobotsTxtResponseMiddleware,
-)
-from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.product_tokens import is_product_token
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.uri import display_name, path_of
@@ -114,34 +107,3 @@ def _warnings(
             "or base it on scrapy_rep.RobotsTxtMiddleware"
         )
     yield from unknown_settings(crawler.settings)
-
-
-def check_middleware_orders(crawler: Crawler) -> None:
-    """Check the orders of the first and the last downloader middleware.
-
-    Raises SettingsError if RobotsTxtFetchMiddleware is missing, or another middleware has at least
-    its order, or if another middleware has at most the order of RobotsTxtResponseMiddleware.
-    """
-    orders = {
-        load_object(path): order
-        for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()
-        if order is not None
-    }
-    for cls, where, is_beyond in (
-        (RobotsTxtFetchMiddleware, "beyond", gt),
-        (RobotsTxtResponseMiddleware, "below", lt),
-    ):
-        takes = f"scrapy_rep.{cls.__name__} at an order {where} all others"
-        ours = [each for each in orders if isinstance(each, type) and issubclass(each, cls)]
-        if not ours and cls is RobotsTxtFetchMiddleware:
-            raise SettingsError(
-                "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
-                f"{takes}, too: ADDONS = {{'scrapy_rep.Addon': 500}} sets all"
-            )
-        for component, other in orders.items() if ours else ():
-            order = orders[ours[0]]
-            if component not in ours and not is_beyond(order, other):
-                raise SettingsError(
-                    f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "
-                    f"{global_object_name(component)} at {other}: it takes {takes}"
-                )
