@@ -113,7 +113,7 @@ class Admission:
                 yield origin, hold.reason.text, until, requests
 
     def close(self) -> int:
-        """Stop all timers; return how many requests are deferred."""
+        """Stop the timers of the queues; return how many requests are deferred."""
         return sum(queue.stop() for queue in self.queues)
 
     def _hold_changed(self, origin: Origin) -> None:

@@ -87,8 +87,8 @@ class Deferral:
     def would_defer(self, source: Source, entry: Entry | None) -> bool:
         """Return whether a request is to wait for the next try, if this is no dry run.
 
-        A direct request waits only if that try ends in _LAST seconds, others only in a queue: not
-        what is overdue there, nor the URL of a response.
+        A direct request does if that try ends in _LAST seconds. One from a queue of scrapy-rep, or
+        from the wire, goes back to the queue. No other does.
         """
         if not self._defers or entry is None or not entry.is_worth_a_wait:
             return False

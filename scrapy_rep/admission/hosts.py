@@ -75,7 +75,7 @@ class Host:
         return Hold(IN_PAUSE if self.pause else IN_DELAY, until) if until > now else None
 
     def is_over(self, now: float) -> bool:
-        """Return whether nothing waits for the host any more."""
+        """Return whether nothing is under way to the host, and the next request may leave."""
         return self.under_way is None and max(self.next_to_leave, self.next_to_send) <= now
 
 
@@ -186,10 +186,11 @@ class Hosts:
             host.under_way, host.next_to_send = None, self._clock.monotonic() + seconds
             self._wake(host)
 
-    def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
-        """Note that ``request`` got a response; None: an error, or ``sent_at`` infinity: unsent.
+    def ended(self, request: Request, sent_at: float | None, response: Response | None) -> None:
+        """Note how ``request`` ended: without ``sent_at`` if it was not sent.
 
-        Only a request with the lease of its host counts, and any response with 429 or 503.
+        Only a request with the lease of its host counts, and any response with 429 or 503. The
+        response is None after an error.
         """
         may_refuse = response is not None and response.status in PAUSE_STATUSES
         if not self._leased and not may_refuse:

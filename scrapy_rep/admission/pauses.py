@@ -10,7 +10,6 @@ Retry-After.
 from __future__ import annotations
 
 import logging
-import math
 import random
 from typing import Final, NamedTuple
 
@@ -80,13 +79,13 @@ class Pauses:
         self,
         before: Pause | None,
         request: Request,
-        sent_at: float,
+        sent_at: float | None,
         response: Response | None,
         *,
         is_probe: bool,
     ) -> Pause | None:
         """Return the pause after ``request`` has ended, as for ``Hosts.ended``, or ``before``."""
-        if sent_at == math.inf:  # the next request is the probe
+        if sent_at is None:  # the next request is the probe
             return before
         if response is None or not _is_of_site(response, request):
             return self._after_no_answer(before, sent_at) if is_probe else before

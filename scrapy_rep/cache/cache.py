@@ -123,7 +123,7 @@ class Cache:
         return result
 
     def result_of(self, record: Record, *token_lists: Tokens) -> LookupResult:
-        """Do as ``put_record``, but don't put an entry that is new in memory."""
+        """Return the result for ``record``; an entry that is new is not put in memory."""
         access = self.policy.access(record, self._time())
         known = self._entries.get(record.origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
@@ -131,7 +131,7 @@ class Cache:
         if access.copy is not None:
             robots = RobotsTxt.parse(access.copy.body)
             for tokens in token_lists:
-                entry.add_rules(tokens, robots)
+                entry.add_rules(tokens, robots, len(token_lists))
         return LookupResult(entry, robots)
 
 

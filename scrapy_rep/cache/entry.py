@@ -67,7 +67,7 @@ class Entry:
         self.end: float = access.end
         # If no page may be fetched, only another try can change that.
         self.is_unused: bool = access.verdict is None or access.verdict.allowed
-        """Whether no page that is about to be sent was decided by the entry yet."""
+        """Whether pages may be allowed, and none that is about to be sent was decided yet."""
         self.valid_until: float = max(self.end, self.start + _MAX_UNUSED * self.is_unused)
         """The end of ``is_valid``: at least ten minutes after ``start`` for the first page."""
         self.is_known: bool = access.is_absent or (
@@ -84,7 +84,7 @@ class Entry:
         self._verdict = access.verdict
         self._rules: dict[Tokens, _Rules] = {}
         self.has_delay: bool = False
-        """Whether robots.txt asks for one, for one of the lists of product tokens in the entry."""
+        """Whether robots.txt asks for a delay, for any list of product tokens in the entry."""
 
     def is_valid(self, now: float) -> bool:
         """Return whether the entry is valid at ``now``, for any page or only for its first."""
@@ -123,12 +123,14 @@ class Entry:
         found = self._rules.values()
         return _ENTRY_BYTES + sum(each.rules.nbytes + each.usage.nbytes for each in found)
 
-    def add_rules(self, tokens: Tokens, robots: RobotsTxt) -> None:
+    def add_rules(self, tokens: Tokens, robots: RobotsTxt, waiting: int = 1) -> None:
         """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``.
 
-        Above 128 lists of tokens, the rules for the list that was added first are removed.
+        Above 128 lists of tokens, or as many as are ``waiting`` for the same lookup, the rules for
+        the list that was added first are removed.
         """
-        if len(self._rules) >= _MAX_TOKEN_LISTS:
+        self._rules.pop(tokens, None)
+        while len(self._rules) >= max(_MAX_TOKEN_LISTS, waiting):
             del self._rules[next(iter(self._rules))]
         rules = _Rules(
             robots.rules_for(*tokens),

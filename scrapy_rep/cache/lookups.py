@@ -72,7 +72,7 @@ class Lookup:
     """When it began, in seconds since the epoch."""
     tokens: set[Tokens] = field(default_factory=set)
     """The product tokens of all that wait."""
-    waiters: list[Done] = field(default_factory=list)
+    staying: list[Done] = field(default_factory=list)
     """Those that stay when the crawl closes."""
     leaving: list[Done] = field(default_factory=list)
     """Those that wait only until the crawl closes."""
@@ -91,7 +91,13 @@ class Lookup:
 
 @dataclass(eq=False)
 class Lookups:
-    """All lookups of a crawl. After ``close``, only those that something stays for go on."""
+    """All lookups of a crawl. After ``close``, only those that something stays for go on.
+
+    A lookup waits for one of ``permits`` places (``_waiting``). When it has one it is under way: it
+    waits for the reading (``_to_read``), for its lease, or for its fetch. It gives up the place if
+    the fetch is slow (``_slow``), another worker fetches, or a host has a pause; after these two it
+    begins again.
+    """
 
     cache: Cache
     store: WriteBehind
@@ -122,11 +128,11 @@ class Lookups:
         """Whether it has ended: nothing is looked up any more."""
         self._all: dict[Origin, Lookup] = {}
         self._waiting: deque[Lookup] = deque()
-        self._begun: list[Lookup] = []
-        """Lookups whose records are read together, ``read_after`` seconds after the first began."""
+        self._to_read: list[Lookup] = []
+        """Those that read the store together, ``read_after`` seconds after the first began."""
         self._under_way: set[Lookup] = set()
         self._slow: set[Lookup] = set()
-        """Those whose fetch takes long, which are no longer in ``_under_way``."""
+        """Those whose fetch takes long, at most ``_max_slow``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
         self.records: Records = Records(self.store, self.policy, self.clock, self.jitter)
         self._log = LookupLog(self.policy, self.clock.time(), self.cache.crawler)
@@ -156,7 +162,7 @@ class Lookups:
             self._waiting.append(lookup)
             self._begin()
         lookup.tokens.add(tokens)
-        (lookup.waiters if stays else lookup.leaving).append(done)
+        (lookup.staying if stays else lookup.leaving).append(done)
 
     async def result(
         self, origin: Origin, tokens: Tokens, page: Request, *, stays: bool = False
@@ -205,9 +211,9 @@ class Lookups:
         Who waits for them, or doesn't stay, gets None.
         """
         self.closing, self._is_over = True, at_once
-        self._waiting = deque(each for each in self._waiting if each.waiters and not at_once)
+        self._waiting = deque(each for each in self._waiting if each.staying and not at_once)
         for lookup in list(self._all.values()):
-            if lookup.waiters and not at_once:
+            if lookup.staying and not at_once:
                 self._tell(lookup, lookup.leaving, None)
                 continue
             if lookup.task is not None:
@@ -221,7 +227,7 @@ class Lookups:
         """Claim the leases of what is fetched without one, as another worker has come."""
         without = [each for each in self._under_way if each.task is not None and not each.has_lease]
         if without:
-            self.store.put(*map(self._claim_of, without))
+            self.store.put(*map(self._claim, without))
 
     # Which lookups are under way.
 
@@ -230,9 +236,9 @@ class Lookups:
         while self._waiting and len(self._under_way) < self.permits:
             lookup = self._waiting.popleft()
             self._under_way.add(lookup)
-            if not self._begun:
+            if not self._to_read:
                 call_later(self.read_after, self._read)
-            self._begun.append(lookup)
+            self._to_read.append(lookup)
 
     def _make_slow(self, lookup: Lookup) -> None:
         """Let another lookup begin in place of one whose fetch takes long, at most _max_slow."""
@@ -241,7 +247,7 @@ class Lookups:
             return
         # Alone it fetches without a lease, but by now another worker may have come.
         if not lookup.has_lease:
-            self.store.put(self._claim_of(lookup))
+            self.store.put(self._claim(lookup))
         self._stop_counting(lookup)
         self._slow.add(lookup)
 
@@ -259,7 +265,7 @@ class Lookups:
     # What a lookup does.
 
     def _read(self) -> None:
-        begun, self._begun = self._begun, []
+        begun, self._to_read = self._to_read, []
         if self._is_over:
             return
         known = self.store.peek([lookup.key for lookup in begun])
@@ -295,7 +301,7 @@ class Lookups:
 
     async def _claim_all(self, lookups: list[Lookup]) -> None:
         """Claim the leases; fetch where this worker has got it, else wait for the other worker."""
-        leases = await self.store.change(*map(self._claim_of, lookups))
+        leases = await self.store.change(*map(self._claim, lookups))
         # What another worker stored before its lease ended is there now.
         known = await self.store.read([lookup.key for lookup in lookups])
         for lookup, lease in zip(lookups, leases, strict=True):
@@ -307,7 +313,7 @@ class Lookups:
             else:
                 self._wait_for_other(lookup, lease.left)
 
-    def _claim_of(self, lookup: Lookup) -> Claim:
+    def _claim(self, lookup: Lookup) -> Claim:
         lookup.has_lease = True
         return Claim(lookup.key, self.name, self.lease)
 
@@ -393,7 +399,7 @@ class Lookups:
                 result = self.cache.put_result(lookup.origin, end, *of_lookup)
         except Exception:
             self._logger.exception("Error after the lookup of %s", lookup.origin)
-        self._tell(lookup, lookup.waiters + lookup.leaving, result)
+        self._tell(lookup, lookup.staying + lookup.leaving, result)
         self._stop_counting(lookup)
 
     def _tell(self, lookup: Lookup, waiters: list[Done], result: LookupResult | None) -> None:

@@ -88,7 +88,8 @@ class Wire:
         meta = request.meta
         if TRANSFER_KEY in meta:
             return await download_with_files(self._crawler, download, request)
-        slot, sent_at = meta.get(SLOT_KEY, ""), math.inf
+        slot: str = meta.get(SLOT_KEY, "")
+        sent_at: float | None = None
         response: Response | None = None
         try:
             ticket: Any = meta.get(TICKET_KEY)
@@ -111,13 +112,17 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
-            if response and response.status in PAUSE_STATUSES and response.url != request.url:
-                with suppress(ValueError):  # a URL that nothing is fetched from
-                    other = Request(response.url, meta=request.meta)
-                    if host_of(other) != host_of(request):  # to which a browser was redirected
-                        self._hosts.ended(other, sent_at, response)
-                        response = Response(request.url)
-            self._hosts.ended(request, sent_at, response)
+            self._note_end(request, sent_at, response)
+
+    def _note_end(self, request: Request, sent_at: float | None, response: Response | None) -> None:
+        """Tell the hosts how ``request`` ended; also that to which a browser was redirected."""
+        if response and response.status in PAUSE_STATUSES and response.url != request.url:
+            with suppress(ValueError):  # a URL that nothing is fetched from
+                other = Request(response.url, meta=request.meta)
+                if host_of(other) != host_of(request):
+                    self._hosts.ended(other, sent_at, response)
+                    response = Response(request.url)
+        self._hosts.ended(request, sent_at, response)
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
         # Nothing was sent yet. In a pause that has begun since, only the probe may be.
@@ -144,28 +149,21 @@ class Wire:
     async def _admit(self, request: Request, slot: str) -> None:
         """Return, with a place, when ``request`` may be sent; else raise.
 
-        Ask the gate if the ticket does not fit; wait for a place; ask the admission.
+        Ask the gate if the ticket does not fit; wait for a place; ask the hosts.
         """
-        latest, asked = self._monotonic() + _LONGEST, 0
+        deadline, asked = self._monotonic() + _LONGEST, 0
         while True:
             ticket = ticket_of(request)
             if not self._is_valid(request, ticket):
-                await self._ask_gate(request, ticket, latest)
+                await self._ask_gate(request, ticket, deadline)
                 ticket, asked = ticket_of(request), asked + 1
             began = self._monotonic()
             await self._places.wait(slot)
             if ticket is None:
                 return
-            latest += self._monotonic() - began
-            hold = origin = None
+            deadline += self._monotonic() - began
             try:
-                if ticket.delay:
-                    origin = origin_of_request(request)
-                elif host_of(request) in self._paused:
-                    # Where no robots.txt decides, by an override or a meta key, no pause holds.
-                    origin = self.gate.decider.origin_governing(request)
-                if origin is not None:
-                    hold = await self._hosts.acquire(origin, request, ticket.delay)
+                hold = await self._hold(request, ticket.delay)
             except BaseException:
                 self._places.leave(slot)
                 raise
@@ -175,9 +173,18 @@ class Wire:
                 return
             self._places.leave(slot)
             if hold is not None:
-                await self._wait(request, ticket, hold, latest)
+                await self._wait(request, ticket, hold, deadline)
 
-    async def _ask_gate(self, request: Request, ticket: Ticket | None, latest: float) -> None:
+    async def _hold(self, request: Request, delay: float) -> Hold | None:
+        """Return why ``request`` may not be sent now, or None: then it has the lease it needs."""
+        if not delay and host_of(request) not in self._paused:
+            return None
+        # Where no robots.txt decides, by an override or a meta key, no pause holds.
+        find = origin_of_request if delay else self.gate.decider.origin_governing
+        origin = find(request)
+        return None if origin is None else await self._hosts.acquire(origin, request, delay)
+
+    async def _ask_gate(self, request: Request, ticket: Ticket | None, deadline: float) -> None:
         """Let the gate give a new ticket, or raise GivenBackError.
 
         What takes long is given back, too, but only once, and only if it was decided on before: a
@@ -191,7 +198,7 @@ class Wire:
             request.headers[b"User-Agent"] = b""
         answer: Awaitable[Request | None] = self.gate.again(request, Source.WIRE)
         if not may_take_long:
-            answer = within(max(0.0, latest - self._monotonic()), answer)
+            answer = within(max(0.0, deadline - self._monotonic()), answer)
         try:
             returned = await answer
         except TimeoutError:  # a lookup takes longer, or the next try is later
@@ -204,13 +211,13 @@ class Wire:
                 returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
 
-    async def _wait(self, request: Request, ticket: Ticket, hold: Hold, latest: float) -> None:
+    async def _wait(self, request: Request, ticket: Ticket, hold: Hold, deadline: float) -> None:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""
         # A middleware may send a request to the host each time.
         stays = ticket.was_given_back and hold.reason is IN_DELAY
         source = Source(ticket.source)
         with suppress(CrawlClosingError):
-            if stays or hold.until <= latest:
+            if stays or hold.until <= deadline:
                 origin = origin_of_request(request)
                 await self.gate.waits.wait(origin, hold, source)
                 return

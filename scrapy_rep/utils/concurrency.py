@@ -1,4 +1,4 @@
-"""Clocks, background tasks, threads, pauses and time limits, with every reactor and without one."""
+"""Clocks, background tasks, threads and time limits, with every reactor and without one."""
 
 import asyncio
 import threading

@@ -23,15 +23,18 @@ SLOT_KEY: Final = "download_slot"
 """Key of ``Request.meta`` with the name of the download slot."""
 SUCCESSOR_KEY: Final = "throttling_scopes"
 """The same in the throttler that is to replace download slots in Scrapy."""
-_NEEDED_OF_SLOT: Final = ("active", "delay")
+_NEEDED_OF_SLOT: Final = {
+    "active": "tells how busy a download slot is",
+    "delay": "tells how fast it sends",
+}
 
 
 def describe_missing_attribute(crawler: Crawler) -> str | None:
     """Return a sentence about a needed attribute that is missing, or None."""
     # The class of slots is checked first: if Scrapy deprecates slots, reading them from the
     # downloader causes a warning.
-    if (name := _missing_slot_attribute()) is not None:
-        return f"Scrapy has no {name}, which tells how busy a download slot is"
+    if (missing := _missing_slot_attribute()) is not None:
+        return f"Scrapy has no {missing}"
     downloader = downloader_of(crawler)
     for name, reason in NEEDED.items():
         if not hasattr(downloader, name):
@@ -45,9 +48,11 @@ def _missing_slot_attribute() -> str | None:
         warnings.simplefilter("ignore")
         # In older versions of Scrapy only objects have the attributes, not the class.
         slot = downloader_module.Slot(1, 0.0, False)
-        names = [name for name in _NEEDED_OF_SLOT if not hasattr(slot, name)]
-        return f"scrapy.core.downloader.Slot.{names[0]}" if names else None
-    return "scrapy.core.downloader.Slot"
+        for name, reason in _NEEDED_OF_SLOT.items():
+            if not hasattr(slot, name):
+                return f"scrapy.core.downloader.Slot.{name}, which {reason}"
+        return None
+    return "scrapy.core.downloader.Slot, which counts the requests of a download slot"
 
 
 def slot_name(crawler: Crawler, request: Request) -> str:

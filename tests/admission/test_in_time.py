@@ -256,7 +256,7 @@ def test_a_probe_that_is_not_sent_begins_no_pause():
     worker.time.advance(2.1)
     probe = page(2)
     assert worker.sends(probe) is None
-    worker.sent_at[probe] = math.inf
+    worker.sent_at[probe] = None
     worker.ends(probe)
     assert worker.sends(page(3)) is None
 

@@ -4,9 +4,13 @@ import pytest
 
 from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
 from scrapy_rep.protocol.access_policy import Access
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from tests.made_up_network import make_lookups
+from tests.made_up_time import MadeUpTime
 
 
 def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
@@ -23,6 +27,18 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     assert entry.delay(crawlers[2]).seconds == 2
     assert entry.usage("/", crawlers[1]).result("search") == "unknown"
     assert entry.usage("/", crawlers[2]).result("search") == "allow"
+
+
+def test_none_of_those_that_wait_for_a_lookup_loses_its_rules():
+    cache = make_lookups(None, MadeUpTime().clock).cache
+    origin = origin_of("http://a.example")
+    copy = Available(b"User-agent: *\n", Evidence(0.0, origin.robotstxt_url, 200))
+    lists = [(f"bot{'x' * n}",) for n in range(_MAX_TOKEN_LISTS + 7)]
+    cache.put_record(origin, Record(origin, copy, copy), lists[-1])
+    entry = cache.put_record(origin, Record(origin, copy, copy), *lists[::-1]).entry
+    assert all(entry.verdict("/", tokens) for tokens in lists)
+    cache.put_record(origin, Record(origin, copy, copy), ("later",))
+    assert len(entry._rules) == _MAX_TOKEN_LISTS
 
 
 @pytest.mark.parametrize(
