@@ -35,7 +35,7 @@ WRONG = {
     "REP_CACHE_TTL_MIN": [-1],
     "REP_CACHE_TTL_MAX": [[5]],
     "REP_TIMEOUT": [0, True, "1e999"],
-    "REP_CONCURRENT_FETCHES": [Decimal("2.9"), 0],
+    "REP_CONCURRENT_FETCHES": [Decimal("2.9"), 0, "9" * 400],
     "REP_UNREACHABLE_STALE_AFTER": [-1],
     "REP_UNREACHABLE_ALLOW_AFTER": [{}],
     "REP_RETRY_DELAY": [0],

@@ -45,7 +45,7 @@ class Delays:
         for the host."""
 
     def before(self, decision: Decision) -> tuple[float, Delay | None]:
-        """Return the seconds of the delay before the request of ``decision``; what asks for it.
+        """Return the seconds of the delay for the request of ``decision``; what asks for it.
 
         0 for a host with a delay in DOWNLOAD_SLOTS, and if the request is not known to be allowed.
         """
@@ -58,7 +58,7 @@ class Delays:
         return min(asked.seconds, self.max), asked
 
     def kept(self, decision: Decision) -> float:
-        """Return the seconds of the delay before the request of ``decision``; report a new one."""
+        """Return the seconds of the delay for the request of ``decision``; report a new one."""
         seconds, asked = self.before(decision)
         if asked is not None and self.max and decision.origin is not None:
             known = self.reported.get(decision.origin)

@@ -17,10 +17,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import Headers, Response
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold import IN_DELAY, Hold
@@ -41,6 +41,7 @@ _READING: Final = 1.0
 """Maximum seconds for which the opening of the spider waits for the pauses."""
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
+_UNAVAILABLE: Final = 503
 _MOST_ASKED: Final = 3
 """Number of times the gate is asked before a decision that has expired meanwhile is used."""
 
@@ -69,6 +70,9 @@ class Wire:
         self._places: Places[str] = Places(
             partial(concurrency_of_slot, crawler), most if most > 0 else math.inf
         )
+        self._asked_to_wait: dict[Request, Headers] = {}
+        """The headers with Retry-After of responses that are under way."""
+        crawler.signals.connect(self._headers_received, signals.headers_received)
         self.is_installed: bool = False
         """Whether ``download`` is called for each request."""
 
@@ -103,7 +107,7 @@ class Wire:
                 response = await download(request)
             except Exception as error:
                 answer = getattr(error, "response", None)  # of StopDownload
-                response = answer if isinstance(answer, Response) else None
+                response = answer if isinstance(answer, Response) else self._refusal_of(request)
                 if not lacks_files(error):
                     raise
                 again = partial(self._download_again, download) if ticket else download
@@ -112,7 +116,20 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
+            self._asked_to_wait.pop(request, None)
             self._note_end(request, sent_at, response)
+
+    def _headers_received(self, headers: Headers, request: Request) -> None:
+        if b"Retry-After" in headers and TRANSFER_KEY not in request.meta:
+            self._asked_to_wait[request] = headers
+
+    def _refusal_of(self, request: Request) -> Response | None:
+        """Return a refusal with the ``Retry-After`` of a response whose body did not come, or None.
+
+        Its status is not known.
+        """
+        headers = self._asked_to_wait.get(request)
+        return None if headers is None else Response(request.url, _UNAVAILABLE, headers)
 
     def _note_end(self, request: Request, sent_at: float | None, response: Response | None) -> None:
         """Tell the hosts how ``request`` ended; also that to which a browser was redirected."""

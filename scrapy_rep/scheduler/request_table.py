@@ -100,6 +100,7 @@ _BUSY: Final = f"""SELECT number, slot, origin FROM json_each(?) CROSS JOIN lane
     ON number = (SELECT number {_READY} = value {_FIRST}) LIMIT 1"""
 _UNKNOWN: Final = """SELECT number, slot, origin FROM lanes WHERE asked IS NOT NULL
     ORDER BY asked LIMIT 1"""
+_MAX_PRIORITY: Final = 2**63 - 1
 _BEFORE_TEXT: Final = -math.inf
 """SQLite sorts all numbers before text."""
 
@@ -195,8 +196,8 @@ class RequestTable:
         priority, start, order = rank
         number, name = self._number + 1, _text_of(origin)
         try:
-            # SQLite stores any number; Scrapy's Request accepts only an integer.
-            priority = index(priority)
+            # SQLite stores any number, and integers of 64 bits; Scrapy takes only integers.
+            priority = max(-_MAX_PRIORITY, min(index(priority), _MAX_PRIORITY))
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
             with self._log_write_errors("Requests are kept in memory until they can be written"):
                 self._run(_INSERT, (number, slot, name, priority, start, number * order, data))

@@ -13,7 +13,7 @@ from scrapy.exceptions import StopDownload
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
-from tests.crawling.web import answer, held, redirect, robots
+from tests.crawling.web import HANGS, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
 from tests.waiting import until
 
@@ -187,6 +187,18 @@ async def test_a_success_ends_the_doubling(web):
     seconds = [float(line.split(" for ")[1].split()[0]) for line in told(result)]
     assert len(seconds) == 2
     assert max(seconds) <= 1.25
+
+
+@pytest.mark.parametrize("end", [[["close"]], HANGS], ids=["lost", "hangs"])
+async def test_a_refusal_whose_body_does_not_come_begins_a_pause(web, end):
+    refusal = "HTTP/1.1 429 No\r\nRetry-After: 2\r\nContent-Length: 99\r\n\r\nx"
+    site = web.site(answer(404), paths={"/0": [[["send", refusal], *end]]})
+    settings = {"CONCURRENT_REQUESTS": 1, "RETRY_ENABLED": False, "DOWNLOAD_TIMEOUT": 1}
+    result = await crawl(site.url("/0"), site.url("/1"), settings=settings)
+    assert result.fetched == [site.url("/1")]
+    assert result.stats["robotstxt/back_off"] == 1
+    first, second = (entry["at"] for entry in site.journal if entry["target"] != "/robots.txt")
+    assert second - first > 1.9
 
 
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):

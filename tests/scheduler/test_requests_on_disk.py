@@ -37,8 +37,8 @@ QUEUE_CLASSES = [
     if (cls := getattr(squeues, f"{writer}{order}{where}Queue", None)) is not None
 ]
 A = origin_of("https://a.example")
-UNFIT = ((1 << 63) + 1, -(1 << 63), math.inf, -math.inf, math.nan, 1e300, -1e300, 0.5)
-"""Priorities that are no 64-bit integers."""
+UNFIT = (math.inf, -math.inf, math.nan, 1e300, -1e300, 0.5)
+"""Priorities that are no integers."""
 
 
 def of_priority(priority):
@@ -133,6 +133,15 @@ def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
         assert len(queue) == 0
     assert queue.pop() is None
     assert queue.close() == {}
+
+
+def test_a_priority_of_any_size_is_written(tmp_path):
+    priorities = [-(1 << 70), -(1 << 63), 0, (1 << 63) + 1]
+    queue = on_disk(tmp_path, *map(of_priority, priorities))
+    queue = on_disk(tmp_path, state=queue.close())
+    found = [queue.pop().priority for _ in priorities]
+    assert found[:2] == [(1 << 63) + 1, 0]
+    assert sorted(found[2:]) == priorities[:2]
 
 
 def as_after_a_kill(folder):
