@@ -106,7 +106,7 @@ async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
 
 
 async def test_rules_that_memory_has_no_room_for_are_read_again(web, monkeypatch, tmp_path):
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.gate._MOST_WAITING", 0)
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.waits._MOST_UNCOUNTED", 0)
     sites = [web.site(robots("User-agent: *\nDisallow: /4")) for _ in range(2)]
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "CONCURRENT_REQUESTS": 1}
     urls = [site.url(f"/{number}") for number in range(5) for site in sites]

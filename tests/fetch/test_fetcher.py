@@ -11,7 +11,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_rep.cache.lookups import Lookups
+from scrapy_rep.cache import lookups
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl, hearing
 from tests.crawling.web import answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
@@ -63,10 +63,10 @@ async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web
 
 
 async def test_an_error_in_what_is_kept_for_the_target_origin_is_logged(web, monkeypatch):
-    async def fails(*_):
+    def fails(_):
         raise RuntimeError("not kept")
 
-    monkeypatch.setattr(Lookups, "_keep_for_other", fails)
+    monkeypatch.setattr(lookups, "other_origin", fails)
     site, _ = moved(web)
     result = await crawl(site.url("/public"), site.url("/private"))
     assert result.dropped == {site.url("/private"): "rule"}

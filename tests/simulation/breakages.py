@@ -43,7 +43,8 @@ def one_of_those_who_wait_is_woken(self, origin):
 
 
 def the_delay_counts_from_the_send(self, request, sent_at, response):
-    if (host := self._hosts.get(host_of(request))) is not None:
+    host = self._hosts.get(host_of(request))
+    if host is not None and sent_at is not None:
         host.next_to_send = sent_at + host.delay
     ended(self, request, sent_at, response)
 
