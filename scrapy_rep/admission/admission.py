@@ -98,7 +98,7 @@ class Admission:
 
     @property
     def is_closing(self) -> bool:
-        """Whether the crawl has begun to close: nothing is looked up any more."""
+        """Whether the crawl has begun to close: only what stays is looked up."""
         return self._lookups.closing
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:

@@ -32,8 +32,8 @@ _PATIENCE: Final = 1.0
 """Seconds in which deferred requests count as requests after a spider that was idle has added one:
 else a spider that adds requests of unreachable origins would be called without end."""
 _LAST: Final = 30.0
-"""Seconds in which a crawl ends that has only deferred requests left. No direct request waits for
-longer, as none could end the crawl."""
+"""Seconds in which a crawl ends that has only deferred requests left. A direct request waits no
+longer: meanwhile the crawl can't end."""
 _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 

@@ -15,7 +15,7 @@ from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
 
 Head = Callable[[], Request | None]
-"""Returns, not removes, the next request of an origin; None if it can't be read."""
+"""Returns the next request of an origin, without removing it; None if it can't be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,8 @@ class Queue(Protocol):
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins have deferred requests, and whether all requests are deferred.
 
-        An origin counts once for each of its download slots in this queue.
+        An origin counts once for each of its download slots in this queue. With scrapy-redis, a
+        delay or a pause counts, too.
         """
 
     def idle_line(self) -> str:

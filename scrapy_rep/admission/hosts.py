@@ -52,9 +52,9 @@ _GIVES_UP: Final = (
 class Host:
     """When the next request to a host may be sent; times in seconds of the monotonic clock.
 
-    Without a pause, it is sent at ``next_to_send``, which the end of the one ``under_way`` sets. In
-    a pause none is sent; the first one after it, the probe, is ``under_way`` alone, and its end
-    tells whether the pause is over, or another begins.
+    Without a pause, it is sent at ``next_to_send``: after the delay, or when the lease of the one
+    ``under_way`` ends. In a pause none is sent; the first one after it, the probe, is ``under_way``
+    alone, and its end tells whether the pause is over, or another begins.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Hosts:
         return hold
 
     def reserve(self, ask: Ask) -> None:
-        """Let the next request leave after the delay; in a pause, when this one is no probe."""
+        """Let the next request leave after the delay; after a pause, in CHECK_INTERVAL at least."""
         host, seconds = self._host_of(ask.origin.host, ask.delay), 0.0
         if host is None or (host.pause and ask.is_disallowed):
             return
@@ -249,24 +249,24 @@ class Hosts:
         self._set_pause(host, self.pauses.of_other_worker(host.pause, left, host.delay))
 
     def _set_pause(self, host: Host, pause: Pause | None) -> float:
-        """Set a pause, without a probe, or None; return its seconds if it is new, else 0."""
-        before, seconds = host.pause, 0.0
+        """Set or end a pause; return the seconds of a new one, else 0."""
+        before = host.pause
         if pause is before:
             return 0.0
         host.pause, host.next_to_leave = pause, -math.inf
         if pause is None:
             del self.paused[host.name]
-        else:
-            if pause.gives_up and not (before and before.gives_up and before.since == pause.since):
-                self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
-            self.paused[host.name] = host
-            now = self._clock.monotonic()
-            if host.under_way is not None:  # its response does not count any more
-                host.under_way, host.next_to_send = None, now + host.delay
-            host.next_to_send = max(host.next_to_send, pause.until)
-            seconds = pause.until - now
+            self._wake(host)
+            return 0.0
+        if pause.gives_up and not (before and before.gives_up and before.since == pause.since):
+            self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
+        self.paused[host.name] = host
+        now = self._clock.monotonic()
+        if host.under_way is not None:  # its response does not count any more
+            host.under_way, host.next_to_send = None, now + host.delay
+        host.next_to_send = max(host.next_to_send, pause.until)
         self._wake(host)
-        return seconds
+        return pause.until - now
 
     # Records.
 

@@ -2,8 +2,8 @@
 
 It lasts for the Retry-After, else for a time that doubles with each refusal. The request after it
 is the probe: all others wait until it is answered. If it is refused, or gets no response, the next
-pause begins; any other response ends the pause. What was sent before the pause does not show what
-the host would answer now: its response does not end the pause, and extends it only by a longer
+pause begins; any other response of the site ends it. What was sent before the pause does not show
+what the host would answer now: its response does not end the pause, and extends it only by a longer
 Retry-After.
 """
 
@@ -40,7 +40,7 @@ _TIMEOUT: Final = 300.0
 _JITTER: Final = 0.25
 """Largest share of a pause that is added to it, so that crawlers don't all come back at once."""
 _UNANSWERED: Final = 10
-"""A pause after a probe without a response lasts so many times as long as the probe took."""
+"""A pause after a probe without a response lasts at least so many times as long as the probe."""
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _IGNORED_RETRY_KEY: Final = "rep_back_off"
@@ -158,7 +158,7 @@ class Pauses:
     ) -> Pause:
         """Return a pause that ends in ``seconds``; ``doubled`` is that of ``before`` if None.
 
-        If it ends REP_DEFER_TIMEOUT plus ``delay`` after the first refusal, or later, it gives up.
+        If it ends over REP_DEFER_TIMEOUT + CHECK_INTERVAL + ``delay`` after ``since``, it gives up.
         """
         if doubled is None:
             doubled = 0.0 if before is None else before.doubled

@@ -20,17 +20,20 @@ TICKET_KEY: Final = "_robotstxt"
 class Source(str, Enum):
     """Who brings a request to the gate, and what follows from that.
 
-    =========  =================================  ==============  ============  ===============
-    source     who                                waits at        crawl closes  unreachable
-    =========  =================================  ==============  ============  ===============
-    QUEUE      a queue of scrapy-rep              the queue       given back    given back
-    OVERDUE    the same: it is deferred no more   the queue       given back    dropped
-    SCHEDULER  another queue or scheduler         the gate        given back    dropped
-    DIRECT     who awaits ``download_async``      the gate, wire  waits         waits once
-    WIRE       the wire: the ticket did not fit   the wire        waits         given back once
-    RESPONSE   a response with another URL: only  nowhere         waits         dropped
-               its URL is decided on
-    =========  =================================  ==============  ============  ===============
+    =========  ================================  =========  =============  ================
+    source     who                               held at    crawl closes   unreachable
+    =========  ================================  =========  =============  ================
+    QUEUE      a queue of scrapy-rep             the queue  back, dropped  back
+    OVERDUE    the same: deferred no more        the queue  back, dropped  dropped
+    SCHEDULER  another queue or scheduler        the gate   back, dropped  dropped
+    DIRECT     who awaits ``download_async``     the gate   looked up      waits once
+    WIRE       the wire: the ticket doesn't fit  the wire   looked up      back once
+    RESPONSE   a response with another URL,      nowhere    looked up      dropped
+               which is only decided on
+    =========  ================================  =========  =============  ================
+
+    All are looked up at the gate, and what is sent may be held at the wire, too. At the close, what
+    no scheduler stores is dropped in place of going back.
     """
 
     QUEUE = "queue"
@@ -59,7 +62,7 @@ class Ticket(NamedTuple):
     end: float = math.inf
     """Until when the decision is valid, in seconds since the epoch."""
     delay: float = 0.0
-    """Seconds between this request and the next one to the site, as its robots.txt asks for."""
+    """Seconds until the next request to the site, at most REP_CRAWL_DELAY_MAX."""
     source: str = Source.DIRECT.value
     own_dont_filter: bool | None = None
     """The ``dont_filter`` of the request before it was given back; None if it never was."""
@@ -80,7 +83,7 @@ _UNDECIDED: Final = {source.value: Ticket(source=source.value) for source in Sou
 
 
 def ticket_of(request: Request) -> Ticket | None:
-    """Return what ``request`` may be sent as; None if it was not allowed."""
+    """Return what ``request`` may be sent as; None until it is allowed."""
     found = request.meta.get(TICKET_KEY)
     return Ticket(*found) if found and found[0] is not None else None
 

@@ -104,8 +104,9 @@ class Lookups:
     fetch: Fetch
     """Fetches a robots.txt. Called with its origin and the request that waits."""
     send_record: SendRecord
-    """Called with the record of each lookup, the record before (the same object if nothing was
-    fetched, None if there was none), and the request that waited."""
+    """Called with the record of each lookup that has fetched, or found it in the store; the record
+    before (the same object if nothing was fetched, None if there was none); and the request that
+    waited."""
     jitter: Callable[[], float]
     """Returns a random number from 0 to 1."""
     permits: int

@@ -55,7 +55,7 @@ class Records:
         return record is not None and not self._policy.is_due(record, now, self._began)
 
     def is_stored(self, record: Record) -> bool:
-        """Return whether ``record`` comes from the store; then no other is kept in memory."""
+        """Return whether ``record`` is from the store; then forget the one in memory."""
         if self._unstored.get(record.origin) is record:
             return False
         self._unstored.discard(record.origin)

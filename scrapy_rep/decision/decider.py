@@ -150,7 +150,7 @@ class Decider:
     def start_lookup(self, request: Request, done: Done) -> None:
         """Look up the robots.txt for ``request``, and call ``done`` when the lookup has ended.
 
-        Raises CrawlClosingError if the crawl is closing, and ValueError if the URL has no origin.
+        Raises CrawlClosingError if the crawl has ended, and ValueError if the URL has no origin.
         """
         origin = origin_of_request(request)
         self._lookups.join(origin, self.tokens_of(request, origin), request, done)

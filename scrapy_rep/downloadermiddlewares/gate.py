@@ -6,7 +6,8 @@ answers:
 
 1. disallowed, or not sent yet, and its host has refused all for too long: it is dropped;
 2. not known: it waits for the lookup, and is asked about again;
-3. held, and no queue of ours could hold it: it waits here;
+3. held, and no queue of ours could hold it: it waits here; a direct request also for the next try
+   of an unreachable robots.txt, if this is soon;
 4. robots.txt is unreachable and a queue of ours can hold it, or the crawl closes: it goes back;
 5. else it gets a ticket. What a queue of ours, or the wire, holds is their affair.
 
@@ -64,7 +65,6 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
-_WIRE: Final = Source.WIRE.value
 
 
 class Gate:
@@ -127,7 +127,7 @@ class Gate:
             return None
 
     async def _decide(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Return the decision with a verdict, after lookups.
+        """Return the decision after lookups, as ``_look_up`` does.
 
         A direct request waits once for the next try of an unreachable robots.txt.
         """
@@ -150,15 +150,14 @@ class Gate:
         One request of an origin asks the admission at a time: those behind it would ask in vain.
         """
         origin: Any = decision.origin
-        is_first = self._asking.take(origin)
-        if not is_first:
+        if not self._asking.take(origin):
             with self.waits.not_counted(source):
                 await self._asking.wait(origin)
-        try:
             # At the close, all in the line come here in turn.
-            is_called_off = self._admission.is_closing and source is not Source.DIRECT
-            if is_called_off and not is_first:
+            if self._admission.is_closing and source is not Source.DIRECT:
+                self._asking.leave(origin)
                 raise CrawlClosingError
+        try:
             while True:
                 # In a wait, robots.txt may have expired.
                 decision = self.decider.known_decision(request) or decision
@@ -207,15 +206,20 @@ class Gate:
         return None
 
     async def again(self, request: Request, source: Source) -> Request | None:
-        """Ask about ``request`` a second time, as it is sent or was: with the user's subclass.
+        """Call ``process_request``, the user's if it is overridden, for what is sent, or was.
 
-        What a subclass lets pass without a decision has no ticket and no verdict then.
+        A new ticket keeps its first source. What a subclass lets pass without a decision has no
+        ticket and no verdict then.
         """
+        before = ticket_of(request)
         store_source(request, source)
         returned: Request | None = await ensure_awaitable(self._process_request(request))
-        if ticket_of(request) is None:
+        ticket = ticket_of(request)
+        if ticket is None:
             request.meta.pop(TICKET_KEY, None)
             request.meta.pop(signals.META_KEY, None)
+        elif before is not None:
+            request.meta[TICKET_KEY] = tuple(ticket._replace(source=before.source))
         return returned
 
     def let_pass(
@@ -228,7 +232,7 @@ class Gate:
         end = math.inf
         if entry is not None:
             end = entry.end
-            if entry.is_unused or source == _WIRE:
+            if entry.is_unused or source == Source.WIRE:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
                 entry.mark_used()

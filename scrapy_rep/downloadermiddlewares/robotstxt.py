@@ -100,7 +100,7 @@ class RobotsTxtMiddleware:
 
     def _warn_of_scheme(self, request: Request) -> None:
         """Warn, once for each scheme, that no robots.txt is obeyed."""
-        scheme = urlsplit(request.url).scheme.lower()
+        scheme = urlsplit(request.url).scheme
         if scheme not in _LOCAL_SCHEMES and self._schemes.add_if_new(scheme):
             self._logger.warning(
                 "No robots.txt is obeyed for %s URLs, only for http, https and ftp: %s is sent, "

@@ -1,6 +1,7 @@
 """What waits in a downloader middleware: for the end of a hold, or for one of a number of places.
 
-What waits doesn't count for CONCURRENT_REQUESTS. The wire lets it pass when a place is free.
+What waits for a hold doesn't count for CONCURRENT_REQUESTS, up to a limit for other schedulers. The
+wire lets it pass when a place is free.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Waits:
         """Wait until ``hold`` may have changed.
 
         Raises CrawlClosingError if the crawl closes, but for a direct request only if the wait ends
-        after _CLOSING_TIME. One that is infinite ends with the probe.
+        after _CLOSING_TIME. An infinite hold, for a probe, counts as short.
         """
         ends = 0.0 if hold.until == math.inf else hold.until
         ends = ends if source is Source.DIRECT else math.inf
@@ -138,7 +139,7 @@ class Places(Generic[K]):
         self._all -= 1
         if taken := self._taken.pop(key) - 1:
             self._taken[key] = taken
-        for other in [*self._lines] if self._lines else ():  # most often none
+        for other in [*self._lines]:
             line = self._lines.pop(other)
             while line and line[0].is_done:  # cancelled
                 line.popleft()

@@ -4,7 +4,8 @@ A request passes if its ticket fits what is sent, nothing can hold it, and a pla
 are as many as CONCURRENT_REQUESTS, and for each download slot as many as its limit. (With asyncio,
 Scrapy's slots let more pass.) If the ticket does not fit, the gate is asked a second time. What
 would wait here for more than two seconds for a lookup, a delay or a pause goes back to the queue:
-for a lookup or a delay once, as a middleware may change the request, or take its turn, each time.
+for a lookup, if it had a ticket, or a delay once, as a middleware may change the request, or take
+its turn, each time.
 
 Scrapy has no public hook here. If a downloader has no place for it, no page is fetched.
 """
@@ -40,9 +41,9 @@ _Download = Callable[[Request], Awaitable[Response]]
 _READING: Final = 1.0
 """Maximum seconds for which the opening of the spider waits for the pauses."""
 _LONGEST: Final = 2.0
-"""Maximum seconds for which a request waits here for a lookup, a delay or a pause."""
+"""Seconds after which what waits here for a lookup, a delay or a pause goes back the first time."""
 _UNAVAILABLE: Final = 503
-_MOST_ASKED: Final = 3
+_MOST_DECISIONS: Final = 3
 """Number of times the gate is asked before a decision that has expired meanwhile is used."""
 
 
@@ -116,7 +117,8 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
-            self._asked_to_wait.pop(request, None)
+            if self._asked_to_wait:
+                self._asked_to_wait.pop(request, None)
             self._note_end(request, sent_at, response)
 
     def _headers_received(self, headers: Headers, request: Request) -> None:
@@ -176,7 +178,7 @@ class Wire:
                 ticket, asked = ticket_of(request), asked + 1
             began = self._monotonic()
             await self._places.wait(slot)
-            if ticket is None:
+            if ticket is None:  # a subclass let it pass
                 return
             deadline += self._monotonic() - began
             try:
@@ -185,7 +187,7 @@ class Wire:
                 self._places.leave(slot)
                 raise
             # The place, or the store, may have come late, but not each time.
-            is_late = self._time() >= ticket.end and asked < _MOST_ASKED
+            is_late = self._time() >= ticket.end and asked < _MOST_DECISIONS
             if hold is None and not is_late:
                 return
             self._places.leave(slot)

@@ -78,6 +78,20 @@ def test_what_is_given_back_by_the_new_decision_is_not_sent():
     assert scene.sent == []
 
 
+def test_a_direct_request_stays_direct_after_a_new_decision():
+    scene = Scene()
+
+    async def decides(request):
+        scene.allow(request, 60, source="wire")
+
+    scene.gate._process_request = decides
+    request = page(1)
+    scene.allow(request, 0, source="direct")
+    asyncio.ensure_future(scene.gate.again(request, Source.WIRE))  # noqa: RUF006 - it ends now
+    settle()
+    assert Ticket(*request.meta[TICKET_KEY]).source == "direct"
+
+
 def test_what_waits_when_the_crawl_closes_is_given_back():
     scene = Scene()
     scene.downloads(page(1))
