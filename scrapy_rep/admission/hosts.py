@@ -68,6 +68,14 @@ class Host:
     """The last pause; None if the host has answered a request since then."""
     waiting: dict[Origin, None] = field(default_factory=dict)
 
+    def begin(self, request: Request, lease_until: float) -> None:
+        """Note that ``request`` is under way, with the lease of the host."""
+        self.under_way, self.next_to_send = request, lease_until
+
+    def end(self, next_to_send: float) -> None:
+        """Note that nothing is under way, or that its end does not count any more."""
+        self.under_way, self.next_to_send = None, next_to_send
+
     def hold_until(self, until: float, now: float) -> Hold | None:
         """Return the hold of a request that may leave, or be sent, at ``until``; None if it may."""
         if self.under_way is not None and self.pause is not None:
@@ -158,9 +166,8 @@ class Hosts:
         host = self._host_of(origin.host, delay)
         if host is None or not (host.pause or delay):
             return None
-        host.under_way = request
         seconds = max(delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
-        host.next_to_send = self._clock.monotonic() + seconds
+        host.begin(request, self._clock.monotonic() + seconds)
         try:
             other = await self.leases.claim(host.name, seconds)
         except BaseException:  # cancelled
@@ -183,7 +190,7 @@ class Hosts:
     def _not_sent(self, host: Host, request: Request, seconds: float) -> None:
         """Let the next request be sent in ``seconds``, unless another has taken the turn."""
         if host.under_way is request:
-            host.under_way, host.next_to_send = None, self._clock.monotonic() + seconds
+            host.end(self._clock.monotonic() + seconds)
             self._wake(host)
 
     def ended(self, request: Request, sent_at: float | None, response: Response | None) -> None:
@@ -201,8 +208,7 @@ class Hosts:
             return
         host = self._record(name)
         if is_last := host.under_way is request:
-            host.under_way = None
-            host.next_to_send = now + host.delay
+            host.end(now + host.delay)
         left = None
         if is_leased:
             del self._leased[name]
@@ -262,8 +268,8 @@ class Hosts:
             self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
         self.paused[host.name] = host
         now = self._clock.monotonic()
-        if host.under_way is not None:  # its response does not count any more
-            host.under_way, host.next_to_send = None, now + host.delay
+        if host.under_way is not None:
+            host.end(now + host.delay)
         host.next_to_send = max(host.next_to_send, pause.until)
         self._wake(host)
         return pause.until - now

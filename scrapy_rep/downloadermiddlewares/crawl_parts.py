@@ -48,7 +48,7 @@ _LEASE_SLACK: Final = 5.0
 this time the record of the fetch is stored."""
 _INTERVAL: Final = 0.5
 """Seconds between two checks whether the engine closes, each with a reading of the pauses."""
-_CLOSING_TIME: Final = 5.0
+_STORING_TIME: Final = 5.0
 """Maximum seconds to wait until the last records are stored when the crawl has ended."""
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The signal of Scrapy's built-in middleware for robots.txt; None before Scrapy 2.18."""
@@ -171,7 +171,7 @@ class CrawlParts:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
 
     async def _spider_closed(self) -> None:
-        """Close; log the summaries; store the last records in _CLOSING_TIME; leave the store."""
+        """Close; log the summaries; store the last records in _STORING_TIME; leave the store."""
         if self._loop.running:
             self._loop.stop()
         self._close()
@@ -182,7 +182,7 @@ class CrawlParts:
             self._dry_run.log_summary()
         self._refusals.log_summary()
         try:
-            await within(_CLOSING_TIME, self._finish())
+            await within(_STORING_TIME, self._finish())
         except TimeoutError:
             self._logger.warning("Some records of robots.txt may not have been stored")
         finally:

@@ -182,7 +182,7 @@ class Wire:
                 return
             deadline += self._monotonic() - began
             try:
-                hold = await self._hold(request, ticket.delay)
+                hold = await self._ask_hosts(request, ticket.delay)
             except BaseException:
                 self._places.leave(slot)
                 raise
@@ -194,7 +194,7 @@ class Wire:
             if hold is not None:
                 await self._wait(request, ticket, hold, deadline)
 
-    async def _hold(self, request: Request, delay: float) -> Hold | None:
+    async def _ask_hosts(self, request: Request, delay: float) -> Hold | None:
         """Return why ``request`` may not be sent now, or None: then it has the lease it needs."""
         if not delay and host_of(request) not in self._paused:
             return None
