@@ -62,15 +62,6 @@ class SettingsError(ValueError):
     """Raised when a crawl starts if a setting has an invalid value. The crawl is stopped."""
 
 
-class HostPausedError(Exception):
-    """Raised if a robots.txt can't be fetched now, as a host that is asked for it has a pause."""
-
-    def __init__(self, left: float) -> None:
-        super().__init__(f"the host has a pause of {left:.3g} s")
-        self.left: float = left
-        """Seconds until it may be tried again."""
-
-
 def dns_error_of(verdict: Verdict, origin: Origin | None) -> Exception | None:
     """Return Scrapy's error of an ``origin`` whose name can't be resolved, or None."""
     if origin is None or verdict.outage is None or verdict.outage.cause != DNS_ERROR:

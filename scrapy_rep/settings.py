@@ -78,8 +78,8 @@ def _setting(
 
 
 INTERACTIVE: Final = "_REP_INTERACTIVE"
-"""A private setting of commands whose user waits for the result: requests to unreachable origins
-are not deferred, no robots.txt waits for a pause, and drops are written to standard error."""
+"""A private setting of Scrapy's commands whose user waits for the result: requests to unreachable
+origins are not deferred, and dropped requests are written to standard error."""
 _RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max"))
 """The options of which the first must not be above the second."""
 _from_0: Final = number("seconds", low=0)

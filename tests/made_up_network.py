@@ -5,7 +5,6 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.lookups import Lookups
-from scrapy_rep.exceptions import HostPausedError
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.stores.memory import MemoryStore
@@ -40,8 +39,6 @@ class Network:
         """The end of each fetch that is under way, by origin."""
         self.outcomes = {}
         """How fetches end that need not wait, by origin."""
-        self.hold_of = lambda host: 0.0
-        """For how many seconds no robots.txt may be fetched from a host."""
 
     def lookups(self, entries=None, *, permits=16):
         """Lookups with a store of its own, which fetch here; ``entries`` are those in memory."""
@@ -50,8 +47,6 @@ class Network:
         return make_lookups(store, self.time.clock, **own)
 
     async def fetch(self, origin, page):
-        if left := self.hold_of(origin.host):
-            raise HostPausedError(left)
         assert origin not in self.under_way
         self.fetched.append(origin)
         self.pages.append(page)

@@ -44,9 +44,9 @@ class Admission:
         self._clock = clock
         self.queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
-        self.hosts: Hosts = Hosts(crawler, options, leases, clock, self._hold_changed)
+        self.hosts: Hosts = Hosts(crawler, options, leases, clock, decider, self._hold_changed)
         self.unknown: UnknownOrigins = UnknownOrigins(
-            crawler, lookups, decider, self.queues, self._hold_changed
+            crawler, lookups, decider, self.queues, self.hosts, self._hold_changed
         )
         self.deferral: Deferral = Deferral(crawler, lookups.cache, options, clock, self.queues)
         self._dry_run = options.dry_run

@@ -26,6 +26,7 @@ from scrapy_rep.admission.delays import Delays
 from scrapy_rep.admission.hold import IN_DELAY, IN_PAUSE, Ask, Hold
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.pauses import CHECK_INTERVAL, PAUSE_STATUSES, Pause, Pauses
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import Options, default_download_timeout
 from scrapy_rep.stores.base import PAUSE
@@ -37,8 +38,6 @@ from scrapy_rep.utils.requests import host_of
 _LEASE: Final = 60.0
 """Seconds, at most DOWNLOAD_TIMEOUT, for which a request without a response blocks its host, unless
 the delay is longer: for a host with a delay, and for other workers after a probe."""
-_PROBE: Final = 5.0
-"""Seconds after which a robots.txt that waits for the end of a probe is tried again."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those that nothing waits for are forgotten."""
 
@@ -99,6 +98,7 @@ class Hosts:
         options: Options,
         leases: HostLeases,
         clock: Clock,
+        decider: Decider,
         hold_changed: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
@@ -106,6 +106,7 @@ class Hosts:
         self.delays: Delays = Delays(crawler, options)
         self.pauses: Pauses = Pauses(crawler, options, clock)
         self._clock = clock
+        self._decider = decider
         self._hold_changed = hold_changed
         self.leases: HostLeases = leases
         self._is_reading = False
@@ -132,6 +133,12 @@ class Hosts:
             return None
         host.waiting[ask.origin] = None
         return hold
+
+    def pause_of(self, origin: Origin, request: Request) -> Hold | None:
+        """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
+        if origin.host not in self.paused:
+            return None
+        return self.hold(Ask(origin, lambda: request, None, self._decider, self.delays))
 
     def _hold_on_wire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
         host = self._hosts.get(origin.host)
@@ -226,14 +233,6 @@ class Hosts:
         """Return the pause of a host if it lasts now."""
         pause = self.paused[name].pause if name in self.paused else None
         return pause if pause is not None and self._clock.monotonic() < pause.until else None
-
-    def robotstxt_hold(self, name: str) -> float:
-        """Return the seconds for which no robots.txt is fetched from a host: 0 without a pause."""
-        host = self.paused.get(name)
-        if host is None:
-            return 0.0
-        left = max(0.0, host.next_to_send - self._clock.monotonic())
-        return left if host.under_way is None else min(left, _PROBE)
 
     def is_dropping(self, name: str) -> bool:
         """Return whether requests to a host are dropped now: see ``Pause.gives_up``."""

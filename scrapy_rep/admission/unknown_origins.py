@@ -15,6 +15,7 @@ from functools import partial
 from scrapy.crawler import Crawler
 
 from scrapy_rep.admission.hold import UNKNOWN, Ask, Head, Hold, Queue
+from scrapy_rep.admission.hosts import Hosts
 from scrapy_rep.cache.cache import LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookups import Lookups
@@ -34,14 +35,16 @@ class UnknownOrigins:
         lookups: Lookups,
         decider: Decider,
         queues: Sequence[Queue],
+        hosts: Hosts,
         hold_changed: Callable[[Origin], None],
     ) -> None:
-        """Call ``hold_changed`` with each origin whose lookup has ended, or failed to begin."""
+        """Call ``hold_changed`` with each origin whose lookup has ended, or did not begin."""
         self._crawler = crawler
         self.lookups: Lookups = lookups
         lookups.on_room = self._room_has_come
         self._decider = decider
         self._queues = queues
+        self._hosts = hosts
         self._hold_changed = hold_changed
         self._under_way: set[Origin] = set()
         self.uncached: dict[Origin, Entry | None] = {}
@@ -85,7 +88,7 @@ class UnknownOrigins:
         self._under_way.add(origin)
         try:
             request = head()
-            if request is not None:
+            if request is not None and self._hosts.pause_of(origin, request) is None:
                 self._decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged

@@ -30,7 +30,7 @@ from scrapy_rep.cache.cache import Cache, LookupResult
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookup_log import LookupLog
 from scrapy_rep.cache.records import Records, other_origin
-from scrapy_rep.exceptions import CrawlClosingError, HostPausedError
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
@@ -95,8 +95,7 @@ class Lookups:
 
     A lookup waits for one of ``permits`` places (``_waiting``). When it has one it is under way: it
     waits for the reading (``_to_read``), for its lease, or for its fetch. It gives up the place if
-    the fetch is slow (``_slow``), another worker fetches, or a host has a pause; after these two it
-    begins again.
+    the fetch is slow (``_slow``), or another worker fetches: then it begins again.
     """
 
     cache: Cache
@@ -336,12 +335,8 @@ class Lookups:
             )
         pause = min(_POLL_MAX, _POLL * _POLL_GROWTH**lookup.polls)
         lookup.polls += 1
-        self._begin_later(lookup, pause)
-
-    def _begin_later(self, lookup: Lookup, seconds: float) -> None:
         self._stop_counting(lookup)
-        lookup.task = None
-        self.clock.call_later(seconds, self._begin_again, lookup)
+        self.clock.call_later(pause, self._begin_again, lookup)
 
     def _begin_again(self, lookup: Lookup) -> None:
         if not lookup.is_over:
@@ -372,8 +367,6 @@ class Lookups:
             other = other_origin(outcome)
             if other is not None and other not in self._all:
                 await self.records.keep_for_other(other, outcome)
-        except HostPausedError as paused:
-            self._begin_later(lookup, paused.left)
         except (CancelledError, asyncio.CancelledError):
             self._end(lookup, None)
             if not self.closing:

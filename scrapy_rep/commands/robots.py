@@ -23,7 +23,7 @@ from scrapy_rep.commands.lint import LINT
 from scrapy_rep.commands.output import Exit
 from scrapy_rep.commands.plan import PLAN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
-from scrapy_rep.settings import INTERACTIVE, unknown_settings
+from scrapy_rep.settings import unknown_settings
 from scrapy_rep.utils.log import LimitedLogger
 
 _SUBCOMMANDS: Final = {each.name: each for each in (CHECK, EXPLAIN, LINT, CACHE, PLAN)}
@@ -41,7 +41,6 @@ _QUIET: Final[dict[str, Any]] = {
     "LOGSTATS_INTERVAL": 0,
     "CLOSESPIDER_TIMEOUT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
-    INTERACTIVE: True,
 }
 """Settings for the crawls of commands. They replace those of the project, so that the crawl always
 obeys robots.txt, writes no feeds, report and evidence, and is not ended early."""

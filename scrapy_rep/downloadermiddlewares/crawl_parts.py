@@ -34,7 +34,7 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.refusals import Refusals
 from scrapy_rep.robots import RobotParser, Robots
-from scrapy_rep.settings import INTERACTIVE, Options, concurrent_requests
+from scrapy_rep.settings import Options, concurrent_requests
 from scrapy_rep.signals import Announcer
 from scrapy_rep.start_log import log_start
 from scrapy_rep.utils.bounded import BoundedCache
@@ -85,7 +85,7 @@ class CrawlParts:
         self.lookups: Lookups = Lookups(
             cache=cache,
             store=store,
-            fetch=Fetcher(crawler, options, self._verdict_on_hop, self._hold_of).fetch,
+            fetch=Fetcher(crawler, options, self._verdict_on_hop).fetch,
             send_record=announcer.send_record,
             jitter=random.random,
             permits=options.concurrent_fetches or concurrent_requests(crawler.settings),
@@ -121,10 +121,6 @@ class CrawlParts:
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)  # which is built after its caller
-
-    def _hold_of(self, host: str) -> float:
-        is_interactive = self._crawler.settings.getbool(INTERACTIVE)
-        return 0.0 if is_interactive else self.admission.hosts.robotstxt_hold(host)
 
     def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
         """Send the signal ``robots_parsed`` of Scrapy, if the crawl has a handler of it."""

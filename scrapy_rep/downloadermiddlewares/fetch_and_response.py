@@ -21,7 +21,6 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.pauses import PAUSE_STATUSES
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, store_grant
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.downloadermiddlewares.gate import Gate
@@ -33,7 +32,6 @@ from scrapy_rep.refusals import POSSIBLE_REFUSALS, Refusals
 from scrapy_rep.utils.download_slots import SLOT_KEY
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
-from scrapy_rep.utils.requests import host_of
 from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
@@ -73,9 +71,6 @@ class ResponseCheckMiddleware:
         # Often only the spelling differs: browsers add a slash after the host.
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response
-        is_refusal = response.status in PAUSE_STATUSES and gate.hosts.pause_under_way(host_of(hop))
-        if is_refusal and now.verdict is None:
-            return response  # its robots.txt is fetched after the pause
         try:
             if (other := await gate.again(hop, Source.RESPONSE)) is not None:
                 return other  # what a subclass returns

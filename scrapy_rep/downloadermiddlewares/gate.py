@@ -303,11 +303,13 @@ class Gate:
     async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
         """Return the decision, without a verdict only if the host refuses all requests."""
         origin: Any = decision.origin
-        is_again = source in AGAIN
+        is_again, is_to_be_sent = source in AGAIN, source is not Source.RESPONSE
         while decision.verdict is None:
-            if not is_again and self.hosts.is_dropping(origin.host):
+            if is_to_be_sent and self.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
             stats.count(self._crawler, stats.WAITED)
+            while is_to_be_sent and (hold := self.hosts.pause_of(origin, request)):
+                await self.waits.wait(origin, hold, source)
             with self.waits.not_counted(source):
                 decision = await self.decider.decision(request, decision, stays=source in STAYING)
             verdict, entry, now = decision.verdict, decision.entry, self._clock.time()

@@ -18,10 +18,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Headers, Response
+from scrapy.http import Response
+from twisted.web.client import ResponseFailed
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.hold import IN_DELAY, Hold
@@ -30,7 +31,12 @@ from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, ticket_of
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.waits import Places
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.fetch.local_errors import download_again, download_with_files, lacks_files
+from scrapy_rep.fetch.local_errors import (
+    causes_of,
+    download_again,
+    download_with_files,
+    lacks_files,
+)
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
@@ -42,7 +48,6 @@ _READING: Final = 1.0
 """Maximum seconds for which the opening of the spider waits for the pauses."""
 _LONGEST: Final = 2.0
 """Seconds after which what waits here for a lookup, a delay or a pause goes back the first time."""
-_UNAVAILABLE: Final = 503
 _MOST_DECISIONS: Final = 3
 """Number of times the gate is asked before a decision that has expired meanwhile is used."""
 
@@ -71,9 +76,6 @@ class Wire:
         self._places: Places[str] = Places(
             partial(concurrency_of_slot, crawler), most if most > 0 else math.inf
         )
-        self._asked_to_wait: dict[Request, Headers] = {}
-        """The headers with Retry-After of responses that are under way."""
-        crawler.signals.connect(self._headers_received, signals.headers_received)
         self.is_installed: bool = False
         """Whether ``download`` is called for each request."""
 
@@ -107,8 +109,7 @@ class Wire:
             try:
                 response = await download(request)
             except Exception as error:
-                answer = getattr(error, "response", None)  # of StopDownload
-                response = answer if isinstance(answer, Response) else self._refusal_of(request)
+                response = _response_in(error, request)
                 if not lacks_files(error):
                     raise
                 again = partial(self._download_again, download) if ticket else download
@@ -117,21 +118,7 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
-            if self._asked_to_wait:
-                self._asked_to_wait.pop(request, None)
             self._note_end(request, sent_at, response)
-
-    def _headers_received(self, headers: Headers, request: Request) -> None:
-        if b"Retry-After" in headers and TRANSFER_KEY not in request.meta:
-            self._asked_to_wait[request] = headers
-
-    def _refusal_of(self, request: Request) -> Response | None:
-        """Return a refusal with the ``Retry-After`` of a response whose body did not come, or None.
-
-        Its status is not known.
-        """
-        headers = self._asked_to_wait.get(request)
-        return None if headers is None else Response(request.url, _UNAVAILABLE, headers)
 
     def _note_end(self, request: Request, sent_at: float | None, response: Response | None) -> None:
         """Tell the hosts how ``request`` ended; also that to which a browser was redirected."""
@@ -241,3 +228,15 @@ class Wire:
                 await self.gate.waits.wait(origin, hold, source)
                 return
         raise GivenBackError(self.gate.give_back(request, source))
+
+
+def _response_in(error: Exception, request: Request) -> Response | None:
+    """Return what an error has of a response: of StopDownload, or without its body by HTTP/1.1."""
+    for cause in causes_of(error):
+        found = getattr(cause, "response", None)
+        if isinstance(found, Response):
+            return found
+        if isinstance(cause, ResponseFailed) and found is not None:
+            headers = dict(found.headers.getAllRawHeaders())
+            return Response(request.url, found.code, headers)
+    return None

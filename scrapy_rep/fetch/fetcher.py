@@ -19,7 +19,6 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.exceptions import HostPausedError
 from scrapy_rep.fetch.errors import (
     FetchError,
     InterferenceError,
@@ -77,17 +76,12 @@ class Fetcher:
         crawler: Crawler,
         options: Options,
         verdict_on: Callable[[Request, Origin], Coroutine[Any, Any, Verdict | None]],
-        hold_of: Callable[[str], float],
     ) -> None:
-        """``verdict_on`` gets a request for the target of a redirect, and the file's origin.
-
-        ``hold_of`` returns for how many seconds no robots.txt may be fetched from a host.
-        """
+        """``verdict_on`` gets a request for the target of a redirect, and the file's origin."""
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options
         self._verdict_on = verdict_on
-        self._hold_of = hold_of
         self._in_flight = 0
         self._warned = Once()
         settings = crawler.settings
@@ -97,7 +91,7 @@ class Fetcher:
     async def fetch(self, origin: Origin, page: Request) -> Outcome:
         """Fetch the robots.txt of ``origin``; return and count the outcome; log a failed route.
 
-        ``page`` is the request that waits for the file. Raises HostPausedError and CancelledError.
+        ``page`` is the request that waits for the file. Only CancelledError is raised.
         """
         of_pages = default_download_timeout(self._crawler)
         seconds = min(self._options.timeout, of_pages or self._options.timeout)
@@ -136,8 +130,6 @@ class Fetcher:
 
     async def _follow_redirects(self, chain: Chain, page: Request) -> Outcome:
         while True:
-            if left := self._hold_of(origin_of(chain.url).host):
-                raise HostPausedError(left)
             try:
                 answer = await self._download(chain, page)
                 chain.check_address(answer)

@@ -56,7 +56,6 @@ class Parts:
             time.clock,
             HostLeases(self.store, time.clock),
         )
-        self.network.hold_of = self.admission.hosts.robotstxt_hold
         add_part(crawler, self.admission)
 
     def knows(self, origin, body=None, **how):
