@@ -65,6 +65,7 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
+_WIRE: Final = Source.WIRE.value
 
 
 class Gate:
@@ -232,7 +233,7 @@ class Gate:
         end = math.inf
         if entry is not None:
             end = entry.end
-            if entry.is_unused or source == Source.WIRE:
+            if entry.is_unused or source == _WIRE:
                 # It may have expired, and decides on its first page all the same.
                 end = max(end, self._clock.time() + _LIFE)
                 entry.mark_used()

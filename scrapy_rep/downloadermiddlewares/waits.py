@@ -139,7 +139,7 @@ class Places(Generic[K]):
         self._all -= 1
         if taken := self._taken.pop(key) - 1:
             self._taken[key] = taken
-        for other in [*self._lines]:
+        for other in [*self._lines] if self._lines else ():  # most often none
             line = self._lines.pop(other)
             while line and line[0].is_done:  # cancelled
                 line.popleft()

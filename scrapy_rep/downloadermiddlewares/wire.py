@@ -118,17 +118,23 @@ class Wire:
                 self._places.leave(slot)
             return response
         finally:  # also if it is not sent: it may have the lease of its host
-            self._note_end(request, sent_at, response)
+            if response and response.status in PAUSE_STATUSES and response.url != request.url:
+                response = self._note_redirected(request, sent_at, response)
+            self._hosts.ended(request, sent_at, response)
 
-    def _note_end(self, request: Request, sent_at: float | None, response: Response | None) -> None:
-        """Tell the hosts how ``request`` ended; also that to which a browser was redirected."""
-        if response and response.status in PAUSE_STATUSES and response.url != request.url:
-            with suppress(ValueError):  # a URL that nothing is fetched from
-                other = Request(response.url, meta=request.meta)
-                if host_of(other) != host_of(request):
-                    self._hosts.ended(other, sent_at, response)
-                    response = Response(request.url)
-        self._hosts.ended(request, sent_at, response)
+    def _note_redirected(
+        self, request: Request, sent_at: float | None, response: Response
+    ) -> Response:
+        """Tell the hosts of a refusal by another host, to which a browser was redirected.
+
+        Return what is left for the host of ``request``.
+        """
+        with suppress(ValueError):  # a URL that nothing is fetched from
+            other = Request(response.url, meta=request.meta)
+            if host_of(other) != host_of(request):
+                self._hosts.ended(other, sent_at, response)
+                return Response(request.url)
+        return response
 
     async def _download_again(self, download: _Download, request: Request) -> Response:
         # Nothing was sent yet. In a pause that has begun since, only the probe may be.
