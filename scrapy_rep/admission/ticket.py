@@ -20,20 +20,20 @@ TICKET_KEY: Final = "_robotstxt"
 class Source(str, Enum):
     """Who brings a request to the gate, and what follows from that.
 
-    =========  ================================  =========  =============  ================
-    source     who                               held at    crawl closes   unreachable
-    =========  ================================  =========  =============  ================
-    QUEUE      a queue of scrapy-rep             the queue  back, dropped  back
-    OVERDUE    the same: deferred no more        the queue  back, dropped  dropped
-    SCHEDULER  another queue or scheduler        the gate   back, dropped  dropped
-    DIRECT     who awaits ``download_async``     the gate   looked up      waits once
-    WIRE       the wire: the ticket doesn't fit  the wire   looked up      back once
-    RESPONSE   a response with another URL,      nowhere    looked up      dropped
+    =========  ================================  =========  ==============  ==============
+    source     who                               held at    crawl closes    unreachable
+    =========  ================================  =========  ==============  ==============
+    QUEUE      a queue of scrapy-rep             the queue  goes back       goes back
+    OVERDUE    the same: deferred no more        the queue  goes back       dropped
+    SCHEDULER  another queue or scheduler        the gate   goes back       dropped
+    DIRECT     who awaits ``download_async``     the gate   lookup goes on  waits once
+    WIRE       the wire: the ticket doesn't fit  the wire   lookup goes on  goes back once
+    RESPONSE   a response with another URL,      nowhere    lookup goes on  dropped
                which is only decided on
-    =========  ================================  =========  =============  ================
+    =========  ================================  =========  ==============  ==============
 
-    All are looked up at the gate, and what is sent may be held at the wire, too. At the close, what
-    no scheduler stores is dropped in place of going back.
+    All wait at the gate for a lookup, and what is sent may be held at the wire, too. At the close,
+    what no scheduler stores is dropped in place of going back.
     """
 
     QUEUE = "queue"

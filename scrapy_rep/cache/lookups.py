@@ -293,6 +293,7 @@ class Lookups:
         if not self.records.is_fresh(record):
             return False
         if self.records.is_stored(record):
+            self.records.forget_unstored(record.origin)
             self.cache.count(stats.STORE_FOUND)
             self._log.log_stored(record, self.clock.time())
             self.send_record(record, record, lookup.page)

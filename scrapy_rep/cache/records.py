@@ -55,11 +55,11 @@ class Records:
         return record is not None and not self._policy.is_due(record, now, self._began)
 
     def is_stored(self, record: Record) -> bool:
-        """Return whether ``record`` is from the store; then forget the one in memory."""
-        if self._unstored.get(record.origin) is record:
-            return False
-        self._unstored.discard(record.origin)
-        return True
+        """Return whether ``record``, the last one of its origin, is in the store."""
+        return self._unstored.get(record.origin) is not record
+
+    def forget_unstored(self, origin: Origin) -> None:
+        self._unstored.discard(origin)
 
     def after(self, previous: Record | None, origin: Origin, outcome: Outcome) -> Record:
         """Return the record after a fetch that ended with ``outcome``."""

@@ -11,7 +11,7 @@ answers:
 4. robots.txt is unreachable and a queue of ours can hold it, or the crawl closes: it goes back;
 5. else it gets a ticket. What a queue of ours, or the wire, holds is their affair.
 
-``waits`` lets requests wait.
+What waits here is in ``waits.py``.
 """
 
 from __future__ import annotations

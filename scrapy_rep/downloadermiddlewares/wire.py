@@ -101,8 +101,8 @@ class Wire:
         try:
             ticket: Any = meta.get(TICKET_KEY)
             fits = self._is_valid(request, ticket) and not ticket[3]  # the delay
-            is_refused = self._paused and host_of(request) in self._paused
-            if not fits or is_refused or not self._places.take(slot):
+            is_paused = self._paused and host_of(request) in self._paused
+            if not fits or is_paused or not self._places.take(slot):
                 await self._admit(request, slot)
             ticket = meta.pop(TICKET_KEY, None)
             sent_at = self._monotonic()
@@ -163,12 +163,12 @@ class Wire:
 
         Ask the gate if the ticket does not fit; wait for a place; ask the hosts.
         """
-        deadline, asked = self._monotonic() + _LONGEST, 0
+        deadline, decided = self._monotonic() + _LONGEST, 0
         while True:
             ticket = ticket_of(request)
             if not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, deadline)
-                ticket, asked = ticket_of(request), asked + 1
+                ticket, decided = ticket_of(request), decided + 1
             began = self._monotonic()
             await self._places.wait(slot)
             if ticket is None:  # a subclass let it pass
@@ -180,7 +180,7 @@ class Wire:
                 self._places.leave(slot)
                 raise
             # The place, or the store, may have come late, but not each time.
-            is_late = self._time() >= ticket.end and asked < _MOST_DECISIONS
+            is_late = self._time() >= ticket.end and decided < _MOST_DECISIONS
             if hold is None and not is_late:
                 return
             self._places.leave(slot)
@@ -237,7 +237,7 @@ class Wire:
 
 
 def _response_in(error: Exception, request: Request) -> Response | None:
-    """Return what an error has of a response: of StopDownload, or without its body by HTTP/1.1."""
+    """Return the response of StopDownload, or one that HTTP/1.1 has cut short; else None."""
     for cause in causes_of(error):
         found = getattr(cause, "response", None)
         if isinstance(found, Response):

@@ -196,7 +196,7 @@ class RequestTable:
         priority, start, order = rank
         number, name = self._number + 1, _text_of(origin)
         try:
-            # SQLite stores any number, and integers of 64 bits; Scrapy takes only integers.
+            # Scrapy's priorities are integers; SQLite stores those of 64 bits.
             priority = max(-_MAX_PRIORITY, min(index(priority), _MAX_PRIORITY))
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
             with self._log_write_errors("Requests are kept in memory until they can be written"):

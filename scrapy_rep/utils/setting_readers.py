@@ -44,6 +44,7 @@ def integer(unit: str, low: int, high: float = math.inf) -> Reader:
         found = int(value)
         if not isinstance(value, str) and value != found:
             raise ValueError
+        # As a float: one that is too large for that raises OverflowError.
         if isinstance(value, bool) or not low <= float(found) <= high:
             raise ValueError
         return found
