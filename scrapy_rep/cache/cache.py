@@ -71,14 +71,18 @@ class Cache:
         self._logger = LimitedLogger(__name__, crawler)
 
     def known_entry(self, origin: Origin) -> Entry | None:
-        """Return the entry of ``origin`` in memory; None if there is none, or it is not valid.
-
-        Also returned is one that has expired, but is valid for its first page.
-        """
+        """Return the entry of ``origin`` in memory; None if there is none, or it is not valid."""
         now = self._time()
         entry = self._entry_of(origin)
         # As entry.is_valid(now), in less time.
         return entry if entry is not None and entry.start <= now < entry.valid_until else None
+
+    def is_for_first_page(self, record: Record) -> bool:
+        """Return whether the entry of ``record`` in memory may decide on its first page."""
+        entry = self._entries.get(record.origin)
+        if entry is None or entry.start != record.last.evidence.at:
+            return False
+        return entry.is_for_first_page(self._time())
 
     def put_result(
         self,
@@ -118,6 +122,7 @@ class Cache:
         After a failure on the route, for example at a proxy, a valid entry stays.
         """
         result = self.result_of(record, *tokens)
+        result.entry.mark_looked_up(self._time())
         if record.of_origin or self.known_entry(origin) is None:
             self._entries.put(origin, result.entry, result.entry.nbytes)
         return result

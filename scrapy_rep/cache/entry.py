@@ -1,7 +1,8 @@
 """The entry of an origin in memory: its compiled rules, and from when to when they are valid.
 
-An entry is also valid for the first page after its lookup. Otherwise a robots.txt that expires
-before its page is sent would be fetched again and again while the page waits for its turn.
+An entry that has expired is valid for its first page, after a lookup that finds no newer record.
+Otherwise a robots.txt that expires before its page is sent would be fetched again and again while
+the page waits for its turn.
 
 An entry doesn't contain the text of robots.txt, which stays in the store. It only has the rules for
 the product tokens that were needed so far. Rules for other tokens are added when they are needed.
@@ -25,6 +26,8 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdi
 
 _ENTRY_BYTES: Final = 790
 """Approximate bytes of memory for an entry without rules."""
+_AFTER_LOOKUP: Final = 1.0
+"""Seconds after a lookup for which an entry that has expired is valid for its first page."""
 _MAX_UNUSED: Final = limits.CACHE_TTL_MIN
 """Seconds after which an expired entry isn't used for its first page either. By default, no entry
 expires before."""
@@ -44,8 +47,8 @@ class _Rules(NamedTuple):
 class Entry:
     """The rules of an origin; or the one verdict on all of its pages, if no rules are valid.
 
-    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page at least
-    ten minutes.
+    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page also in
+    the second after a lookup.
     """
 
     __slots__ = (
@@ -68,8 +71,8 @@ class Entry:
         # If no page may be fetched, only another try can change that.
         self.is_unused: bool = access.verdict is None or access.verdict.allowed
         """Whether pages may be allowed, and none that is about to be sent was decided yet."""
-        self.valid_until: float = max(self.end, self.start + _MAX_UNUSED * self.is_unused)
-        """The end of ``is_valid``: at least ten minutes after ``start`` for the first page."""
+        self.valid_until: float = self.end
+        """The end of ``is_valid``."""
         self.is_known: bool = access.is_absent or (
             access.copy is not None and is_robotstxt(access.copy.body)
         )
@@ -89,6 +92,15 @@ class Entry:
     def is_valid(self, now: float) -> bool:
         """Return whether the entry is valid at ``now``, for any page or only for its first."""
         return self.start <= now < self.valid_until
+
+    def is_for_first_page(self, now: float) -> bool:
+        """Return whether a lookup needs no fetch at ``now``, also if the entry has expired."""
+        return self.is_unused and self.start <= now < self.start + _MAX_UNUSED
+
+    def mark_looked_up(self, now: float) -> None:
+        """Note that a lookup has ended at ``now`` with the record of the entry."""
+        if self.is_unused:
+            self.valid_until = max(self.end, now + _AFTER_LOOKUP)
 
     def mark_used(self) -> None:
         """Note that a page that is about to be sent was decided by the entry."""

@@ -290,7 +290,10 @@ class Lookups:
 
     def _end_if_fresh(self, lookup: Lookup, known: Known) -> bool:
         record = self.records.last(lookup.origin, known)
-        if not self.records.is_fresh(record):
+        if record is None:
+            return False
+        is_for_first_page = lookup.task is None and self.cache.is_for_first_page(record)
+        if not (is_for_first_page or self.records.is_fresh(record)):
             return False
         if self.records.is_stored(record):
             self.records.forget_unstored(record.origin)

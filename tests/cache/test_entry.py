@@ -1,16 +1,18 @@
 """What is held of an origin, for many crawlers at once."""
 
 import pytest
+from scrapy import Request
 
-from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
+from scrapy_rep.cache.entry import _AFTER_LOOKUP, _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
 from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from tests.made_up_network import make_lookups
+from tests.made_up_network import Network, make_lookups
 from tests.made_up_time import MadeUpTime
+from tests.waiting import settle
 
 
 def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
@@ -44,22 +46,62 @@ def test_none_of_those_that_wait_for_a_lookup_loses_its_rules():
 @pytest.mark.parametrize(
     ("verdict", "is_used", "end"),
     [
-        (None, False, 10.0 + _MAX_UNUSED),
-        (Verdict(True, Reason.UNAVAILABLE), False, 10.0 + _MAX_UNUSED),
+        (None, False, 60.0 + _AFTER_LOOKUP),
+        (Verdict(True, Reason.UNAVAILABLE), False, 60.0 + _AFTER_LOOKUP),
         (Verdict(True, Reason.UNAVAILABLE), True, 20.0),
         # Only the next try shows whether the site is reachable again.
         (Verdict(False, Reason.UNREACHABLE), False, 20.0),
     ],
 )
-def test_an_entry_that_no_page_has_used_is_valid_for_one(verdict, is_used, end):
+def test_an_entry_that_no_page_has_used_is_valid_for_one_after_a_lookup(verdict, is_used, end):
     entry = Entry(Access(verdict, None, 10.0, 20.0))
     if is_used:
         entry.mark_used()
-    times = (9.9, 10.0, 19.9, end - 0.1, end)
-    assert [entry.is_valid(now) for now in times] == [False, True, True, True, False]
+    assert [entry.is_valid(now) for now in (9.9, 10.0, 19.9, 20.0)] == [False, True, True, False]
+    entry.mark_looked_up(60.0)
+    assert [entry.is_valid(now) for now in (end - 0.1, end)] == [True, False]
     long = Entry(Access(verdict, None, 10.0, 1e6))
+    long.mark_looked_up(60.0)
     assert long.is_valid(1e6 - 1)
     assert not long.is_valid(1e6)
+
+
+@pytest.mark.event_loop
+def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_ones():
+    time = MadeUpTime()
+    network = Network(time)
+    mine, theirs = network.lookups(), network.lookups()
+    theirs.store = theirs.records._store = mine.store
+    site, page = origin_of("http://a.example"), Request("http://a.example/page")
+
+    def allows(lookups):
+        found = []
+        lookups.join(site, ("bot",), page, found.append)
+        settle()
+        return found[0].entry.verdict("/page", ("bot",)).allowed
+
+    def now_says(body):
+        network.outcomes[site] = network.outcome(site, body, seconds=3)
+
+    now_says(b"User-agent: *\nAllow: /\n")
+    assert allows(mine)
+    assert allows(theirs)
+    time.advance(10)
+    assert mine.cache.known_entry(site) is None
+    assert allows(mine)
+    mine.cache.known_entry(site).mark_used()
+    assert network.fetched == [site]
+    now_says(b"User-agent: *\nDisallow: /\n")
+    assert not allows(mine)
+    assert not allows(theirs)
+    assert network.fetched == [site] * 2
+    # No page was allowed to use this one, and no other is fetched for ten minutes.
+    time.advance(_MAX_UNUSED - 1)
+    assert not allows(theirs)
+    time.advance(1)
+    now_says(None)
+    assert allows(theirs)
+    assert network.fetched == [site] * 3
 
 
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():
