@@ -44,7 +44,7 @@ class Delays:
         """The delays in robots.txt files, and those that are used; None if DOWNLOAD_SLOTS has one
         for the host."""
 
-    def before(self, decision: Decision) -> tuple[float, Delay | None]:
+    def delay_for(self, decision: Decision) -> tuple[float, Delay | None]:
         """Return the seconds of the delay for the request of ``decision``; what asks for it.
 
         0 for a host with a delay in DOWNLOAD_SLOTS, and if the request is not known to be allowed.
@@ -59,7 +59,7 @@ class Delays:
 
     def kept(self, decision: Decision) -> float:
         """Return the seconds of the delay for the request of ``decision``; report a new one."""
-        seconds, asked = self.before(decision)
+        seconds, asked = self.delay_for(decision)
         if asked is not None and self.max and decision.origin is not None:
             known = self.reported.get(decision.origin)
             if known is None or known[0].seconds != asked.seconds:

@@ -124,7 +124,7 @@ class _Plan:
         delay = float(own.get("delay", settings.getfloat("DOWNLOAD_DELAY")))
         is_own = name in self._delays.hosts_with_own_delay
         delay_from = "DOWNLOAD_SLOTS" if is_own else "DOWNLOAD_DELAY"
-        seconds, asked = self._delays.before(decision)
+        seconds, asked = self._delays.delay_for(decision)
         if asked is not None and seconds > delay:
             is_limited = asked.seconds > seconds
             delay, delay_from = seconds, "REP_CRAWL_DELAY_MAX" if is_limited else "robots.txt"
