@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from os import fspath
@@ -71,10 +70,13 @@ def _meta_tags(value: Any) -> str | bool:
     return False
 
 
-def _setting(
-    name: str, default: Any, reader: Reader, shown: Callable[[Any], Any] = lambda value: value
-) -> Any:
-    return field(default=default, metadata={"name": name, "reader": reader, "shown": shown})
+def _setting(name: str, default: Any, reader: Reader) -> Any:
+    return field(default=default, metadata={"name": name, "reader": reader})
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Return the value of the setting ``name`` for messages, without credentials."""
+    return without_secrets(value) if name == "REP_STORE" and isinstance(value, str) else value
 
 
 INTERACTIVE: Final = "_REP_INTERACTIVE"
@@ -109,12 +111,7 @@ class Options:
     """The values of all settings of scrapy-rep, which are valid."""
 
     tokens: tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, _tokens)
-    store: str = _setting(
-        "REP_STORE",
-        "sqlite:///robots.sqlite",
-        _store,
-        lambda uri: without_secrets(uri) if isinstance(uri, str) else uri,
-    )
+    store: str = _setting("REP_STORE", "sqlite:///robots.sqlite", _store)
     memory_max_bytes: int = _setting("REP_MEMORY_MAX_BYTES", 64 * 1024**2, integer("bytes", 1))
     cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _from_0)
     cache_ttl_min: float = _setting("REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _from_0)
@@ -166,7 +163,7 @@ class Options:
             except SettingsError:
                 raise
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
-                shown = option.metadata["shown"](value)
+                shown = _shown(name, value)
                 takes = error if isinstance(error, NotTakenError) else reader.takes
                 raise SettingsError(f"{name} is {shown!r}: it must be {takes}") from None
         for low, high in _RANGES:
@@ -188,12 +185,9 @@ class Options:
 
     def non_default(self) -> dict[str, Any]:
         """Return the values that differ from their defaults, by name, without credentials."""
-        values = ((option, getattr(self, option.name)) for option in fields(self))
-        return {
-            option.metadata["name"]: option.metadata["shown"](value)
-            for option, value in values
-            if value != option.default
-        }
+        changed = [each for each in fields(self) if getattr(self, each.name) != each.default]
+        values = {each.metadata["name"]: getattr(self, each.name) for each in changed}
+        return {name: _shown(name, value) for name, value in values.items()}
 
 
 def unknown_settings(settings: BaseSettings) -> list[str]:
