@@ -60,19 +60,17 @@ def _must_abort(crawler: Crawler, url: str) -> bool:
         decision = admission.decider.known_decision(request)
         if decision is None:
             return False
-        is_allowed = decision.verdict and decision.verdict.allowed
-        host = decision.origin.host if decision.origin else ""
-        if is_allowed and not admission.hosts.pause_under_way(host):
-            return False
-        if is_allowed:
-            stat, why = stats.SUBRESOURCE_FORBIDDEN, "its host has answered 429 or 503"
-        elif decision.verdict is None:
+        origin, verdict, stat = decision.origin, decision.verdict, stats.SUBRESOURCE_FORBIDDEN
+        if verdict is None:
             if admission.unknown.lookups.has_room:
                 admission.decider.start_lookup(request, lambda _: None)
             stat, why = stats.SUBRESOURCE_UNKNOWN, "robots.txt is not known yet"
+        elif not verdict.allowed:
+            why = describe(verdict.with_origin(origin))
+        elif origin is not None and admission.hosts.pause_under_way(origin.host):
+            why = "its host has answered 429 or 503"
         else:
-            why = describe(decision.verdict.with_origin(decision.origin))
-            stat = stats.SUBRESOURCE_FORBIDDEN
+            return False
         stats.count(crawler, stat)
         what = "Fetched" if dry_run else "Not fetched"
         logger.debug("%s by a browser: %s: %s", what, printable_request(request), why)
