@@ -31,7 +31,6 @@ MAX_LINKS: Final = 20_000
 MAX_LINKS_TEXT: Final = 2**20
 """Maximum number of their characters. A query of a megabyte takes about a second to be resolved."""
 _links_of_pages: Final[WeakKeyDictionary[Response, frozenset[str] | None]] = WeakKeyDictionary()
-_NO_TAGS: Final = Tags()
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
@@ -52,10 +51,8 @@ class RobotsTagsMiddleware(PageMiddleware):
         request = response.request
         if request is None:
             return
-        tags = Tags()
-        if not request.meta.get("dont_obey_robotstxt"):
-            tags = self._tags(response, self._tokens.of_request(request))
-        if tags:
+        obeys = not request.meta.get("dont_obey_robotstxt")
+        if obeys and (tags := self._tags(response, self._tokens.of_request(request))):
             request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
             # The callback of another page may have copied the meta of that page, with the tags.
@@ -93,8 +90,6 @@ class RobotsTagsMiddleware(PageMiddleware):
         if elements is None:
             return UNREADABLE
         values = response.headers.getlist(b"X-Robots-Tag")
-        if not (values or elements):  # most pages
-            return _NO_TAGS
         headers = (value.decode("latin-1") for value in values)
         tags = of_page(headers, elements, tokens)
         if tags is TOO_MANY:
