@@ -223,21 +223,20 @@ class DryRun:
         """Number of allowed requests, and the delay in seconds, by host with a delay."""
 
     def report(self, request: Request, decision: Decision, source: Source) -> None:
-        origin, verdict, judgement = decision.origin, decision.verdict, decision.judgement
-        if verdict is None:
+        if decision.verdict is None:
             return
+        verdict, judgement = decision.verdict.with_origin(decision.origin), decision.judgement
         if verdict.allowed:
             self._count_delay(decision)
         elif self._would_wait(decision, source):
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
-            verdict = verdict.with_origin(origin)
             is_shown = self._deferred.add_verdict(verdict, judgement)
             level = logging.INFO if is_shown else logging.DEBUG
             why = describe_decision(verdict, judgement)
             self._logger.log(level, "Dry run, would defer %s: %s", printable_request(request), why)
         else:
-            self._drops.report(request, verdict.with_origin(origin), judgement=judgement)
+            self._drops.report(request, verdict, judgement=judgement)
 
     def _would_wait(self, decision: Decision, source: Source) -> bool:
         """Return whether it would be deferred, until REP_DEFER_TIMEOUT after the outage began."""
