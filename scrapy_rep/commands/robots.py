@@ -7,9 +7,10 @@ import sys
 from io import TextIOWrapper
 from typing import Any, Final
 
+from scrapy import Spider
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.crawler import CrawlerProcessBase
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.utils.project import inside_project
 
 from scrapy_rep import stores
@@ -53,6 +54,10 @@ def _names_with(flag: str) -> list[str]:
 class Command(ScrapyCommand):
     """``scrapy robots``: sets the settings of its crawl, and runs a subcommand with the rest."""
 
+    # Scrapy sets both before it calls ``process_options`` and ``run``.
+    settings: Settings
+    crawler_process: CrawlerProcessBase
+
     def syntax(self) -> str:
         return f"[options] {' | '.join(f'{s.name} {s.arguments}' for s in _SUBCOMMANDS.values())}"
 
@@ -77,8 +82,6 @@ class Command(ScrapyCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Set the settings for the crawl; print those that are unknown. Raises UsageError."""
         settings = self.settings
-        if settings is None:
-            raise UsageError
         # The settings of a spider don't matter; the command line does.
         settings.set("LOG_LEVEL", "ERROR", priority=_ABOVE_SPIDER)
         # Warnings of stores are printed: if one fails, that is no error, but nothing is stored.
@@ -103,12 +106,10 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the subcommand and set ``exitcode``. Raises UsageError for wrong usage."""
-        if self.crawler_process is None:
-            raise UsageError
         subcommand = _subcommand_of(args, opts)
         loader, name = self.crawler_process.spider_loader, opts.spider
         try:
-            like = None if name is None else loader.load(name)
+            like = Spider if name is None else loader.load(name)
         except KeyError:
             raise usage_error(f"there is no spider {name!a} in this project") from None
         # Without this, a character that standard output can't encode would raise an error.
