@@ -44,20 +44,16 @@ class CommandSpider(Spider):
             yield request
 
 
-def _command_spider_like(spidercls: type[Spider]) -> type[CommandSpider]:
-    # It is not a subclass: ``__init__`` and ``from_crawler`` of a user may do anything.
-    members = {name: getattr(spidercls, name) for name in _ATTRIBUTES if hasattr(spidercls, name)}
-    members["update_settings"] = staticmethod(spidercls.update_settings)
-    return type("CommandSpider", (CommandSpider,), members)
-
-
 class CoroutineRunner:
     """Runs a coroutine in a crawl with the settings of the command. ``run`` is called once."""
 
-    def __init__(self, process: CrawlerProcessBase, like: type[Spider] | None = None) -> None:
+    def __init__(self, process: CrawlerProcessBase, like: type[Spider]) -> None:
         """``like`` is the spider whose settings and attributes it has. Raises SettingsError."""
         self._process = process
-        self._spidercls = CommandSpider if like is None else _command_spider_like(like)
+        # It is not a subclass: ``__init__`` and ``from_crawler`` of a user may do anything.
+        members = {name: getattr(like, name) for name in _ATTRIBUTES if hasattr(like, name)}
+        members["update_settings"] = staticmethod(like.update_settings)
+        self._spidercls: type[CommandSpider] = type("CommandSpider", (CommandSpider,), members)
         settings = process.settings.copy()
         self._spidercls.update_settings(settings)
         self.options: Options = Options.from_settings(settings)
