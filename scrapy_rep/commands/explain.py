@@ -40,11 +40,6 @@ class _Explained:
     back_off: float | None = None
     is_from_store: bool = False
 
-    def explanation(self) -> Explanation | None:
-        if self.rules is None:
-            return None
-        return self.rules.explain(self.decision.target, *self.decision.tokens)
-
 
 def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     url = without_credentials(only_argument(args, "explain takes one URL"))
@@ -78,7 +73,8 @@ def _explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner)
 
 
 def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
-    explanation, override = got.explanation(), got.decision.override
+    decision, rules = got.decision, got.rules
+    explanation = rules.explain(decision.target, *decision.tokens) if rules else None
     group = robotstxt = None
     if explanation is not None and explanation.group is not None:
         numbers = [agent.line for agent in explanation.group.agents]
@@ -89,10 +85,10 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
     result = {
         "url": got.url,
         **got.verdict.as_dict(),
-        "tokens": got.decision.tokens,
-        "override": override and override.as_dict(),
+        "tokens": decision.tokens,
+        "override": decision.override and decision.override.as_dict(),
         "back_off_until": got.back_off,
-        "target": got.decision.target,
+        "target": decision.target,
         "group": group,
         "matching": [
             {"rule": str(rule), "length": len(rule.pattern), "line": rule.line}
@@ -126,8 +122,8 @@ def _as_text(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         source = f"from {where}" if got.is_from_store else "not from the store"
         lines += section("robots.txt", RecordView(got.record, options).details(source))
     lines += section("Product tokens", [describe_tokens(got.decision.tokens)])
-    explanation = got.explanation()
-    if explanation is not None and got.rules is not None:
+    if got.rules is not None:
+        explanation = got.rules.explain(got.decision.target, *got.decision.tokens)
         fields = got.rules.fields_for(*explanation.tokens, names=DELAY_FIELDS)
         delays = [f"line {each.line}: {printable(f'{each.name}: {each.value}')}" for each in fields]
         lines += section("Group", _group_lines(explanation) + delays)
