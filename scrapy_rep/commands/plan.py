@@ -122,8 +122,7 @@ class _Plan:
         settings = self._crawler.settings
         own = settings.getdict("DOWNLOAD_SLOTS").get(name, {})
         delay = float(own.get("delay", settings.getfloat("DOWNLOAD_DELAY")))
-        is_own = name in self._delays.hosts_with_own_delay
-        delay_from = "DOWNLOAD_SLOTS" if is_own else "DOWNLOAD_DELAY"
+        delay_from = "DOWNLOAD_SLOTS" if "delay" in own else "DOWNLOAD_DELAY"
         seconds, asked = self._delays.delay_for(decision)
         if asked is not None and seconds > delay:
             is_limited = asked.seconds > seconds
