@@ -81,10 +81,9 @@ class UsageJudge:
 
 def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
     try:
-        found: tuple[str, ...] = _purposes.read(named)
+        return tuple(_purposes.read(named))
     except (ValueError, TypeError):
         raise error(f"{PURPOSES_KEY} of {of} is {named!r}: it takes {_purposes.takes}") from None
-    return found
 
 
 def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:
