@@ -19,7 +19,6 @@ from scrapy_rep.extensions.output_files import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage import LICENSE, Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -150,8 +149,7 @@ class Counts:
     def count_fetched(self, record: Record, stored: bool) -> None:
         """Set the state of robots.txt in the row of its origin, keep its text, count a fetch."""
         row, last = self.row(str(record.origin)), record.last
-        if not stored:
-            row.fetches += 1
+        row.fetches += not stored
         evidence, copy = last.evidence, self._policy.access(record, time()).copy
         row.outcome, row.status = last.kind.value, evidence.status
         row.error = evidence.error and short(evidence.error)
@@ -162,7 +160,7 @@ class Counts:
             row.size, row.fetched = len(copy.body), iso_time(evidence.at)
             row.sha256 = self.add_text(copy.body)
         row.hops, row.truncated = len(evidence.hops), evidence.truncated
-        if isinstance(last, Unreachable) and record.unreachable_since is not None:
+        if record.unreachable_since is not None:
             _set_unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
             row.unreachable_until = row.asked
