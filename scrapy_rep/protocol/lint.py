@@ -77,18 +77,15 @@ CODES: Final = {
 _FIELD: Final = rb"(?i:.*\s(?:user-agent|allow|disallow|sitemap|crawl-delay)\s*:)"
 _RULES: Final = {LineKind.ALLOW, LineKind.DISALLOW}
 # What the value of a line begins with if it has a problem: of lines of these kinds.
-_VALUES: Final = [
-    (code, kinds, re.compile(begin, re.DOTALL).match)
-    for code, kinds, begin in (
-        ("several-fields", {*_RULES, LineKind.USER_AGENT}, _FIELD),
-        ("several-paths", _RULES, rb"(?!%s)[/*].*\s[/*]" % _FIELD),
-        ("no-path", _RULES, rb"[^/*]"),
-        ("dollar-inside", _RULES, rb"[/*].*\$."),
-        ("no-name", {LineKind.USER_AGENT}, rb"(?![A-Za-z_-]|\*(?!\S))"),
-        ("beyond-the-name", {LineKind.USER_AGENT}, rb"[A-Za-z_-]+[^A-Za-z_-]"),
-        ("relative-url", {LineKind.SITEMAP}, rb"(?![A-Za-z][A-Za-z0-9+.-]*://[^/])"),
-    )
-]
+_VALUES: Final = (
+    ("several-fields", {*_RULES, LineKind.USER_AGENT}, _FIELD),
+    ("several-paths", _RULES, rb"(?!%s)[/*].*\s[/*]" % _FIELD),
+    ("no-path", _RULES, rb"[^/*]"),
+    ("dollar-inside", _RULES, rb"[/*].*\$."),
+    ("no-name", {LineKind.USER_AGENT}, rb"(?![A-Za-z_-]|\*(?!\S))"),
+    ("beyond-the-name", {LineKind.USER_AGENT}, rb"[A-Za-z_-]+[^A-Za-z_-]"),
+    ("relative-url", {LineKind.SITEMAP}, rb"(?![A-Za-z][A-Za-z0-9+.-]*://[^/])"),
+)
 
 
 def lint(body: bytes) -> Lint:
@@ -127,8 +124,8 @@ def _read(line: Line, has_group: bool) -> Iterator[str]:
             yield str(oddity.name).lower().replace("_", "-")
     if (name + value).encode() != line.field.lower() + line.value:
         yield "not-utf-8"
-    for code, kinds, match in _VALUES:
-        if line.kind in kinds and match(line.value):
+    for code, kinds, begin in _VALUES:
+        if line.kind in kinds and re.match(begin, line.value, re.DOTALL):
             yield code
 
 
