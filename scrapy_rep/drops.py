@@ -23,7 +23,7 @@ from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import describe_decision, store_judgement
 from scrapy_rep.exceptions import message_prefix
 from scrapy_rep.protocol.usage import Judgement
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
 from scrapy_rep.settings import INTERACTIVE, Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden
 from scrapy_rep.utils.concurrency import Clock
@@ -228,7 +228,7 @@ class DryRun:
         verdict, judgement = decision.verdict.with_origin(decision.origin), decision.judgement
         if verdict.allowed:
             self._count_delay(decision)
-        elif self._would_wait(decision, source):
+        elif verdict.outage is not None and self._would_wait(decision, verdict.outage, source):
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             is_shown = self._deferred.add_verdict(verdict, judgement)
@@ -238,14 +238,11 @@ class DryRun:
         else:
             self._drops.report(request, verdict, judgement=judgement)
 
-    def _would_wait(self, decision: Decision, source: Source) -> bool:
+    def _would_wait(self, decision: Decision, outage: Outage, source: Source) -> bool:
         """Return whether it would be deferred, until REP_DEFER_TIMEOUT after the outage began."""
-        outage = None if decision.verdict is None else decision.verdict.outage
-        return (
-            outage is not None
-            and self._admission.deferral.would_defer(source, decision.entry)
-            and time() - outage.since < self._admission.deferral.timeout
-        )
+        deferral = self._admission.deferral
+        is_in_time = time() - outage.since < deferral.timeout
+        return is_in_time and deferral.would_defer(source, decision.entry)
 
     def _count_delay(self, decision: Decision) -> None:
         seconds = self._admission.hosts.delays.kept(decision)
