@@ -4,7 +4,6 @@ No redirect leads from a public host to a private one: loopback, private network
 """
 
 import socket
-from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from time import time
@@ -31,24 +30,20 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
 _COMPATIBLE: Final = IPv6Network("::/96")  # RFC 4291 §2.5.5.1
 
 
-@dataclass(eq=False)
 class Chain:
     """The URLs of one fetch; ``deadline`` is when it times out, by the monotonic clock."""
 
-    origin: Origin
-    deadline: float
-    hops: list[str] = field(default_factory=list)
-    url: str = field(init=False)
-    transfer: Transfer | None = None
-    after_service: bool = False
-    """Whether a service or a middleware has sent a redirect."""
-    _public: bool = field(init=False)
-    _cookies: CookieJar | None = None
-    """Some sites send robots.txt only with a cookie that a redirect to the same URL sets."""
-
-    def __post_init__(self) -> None:
-        self.url = self.origin.robotstxt_url
-        self._public = not is_private_host(self.origin.host)
+    def __init__(self, origin: Origin, deadline: float) -> None:
+        self.origin: Origin = origin
+        self.deadline: float = deadline
+        self.url: str = origin.robotstxt_url
+        self.hops: list[str] = []
+        self.transfer: Transfer | None = None
+        self.after_service: bool = False
+        """Whether a service or a middleware has sent a redirect."""
+        self._public = not is_private_host(origin.host)
+        self._cookies: CookieJar | None = None
+        """Some sites send robots.txt only with a cookie that a redirect to the same URL sets."""
 
     def follow(self, location: str, answer: Answer) -> None:
         transfer = answer.transfer
