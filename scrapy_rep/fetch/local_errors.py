@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from scrapy import Request
@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.utils.concurrency import sleep
-from scrapy_rep.utils.scrapy_internals import close_idle_connections
+from scrapy_rep.utils.scrapy_internals import Download, close_idle_connections
 
 _NO_FILE: Final = {errno.EMFILE, errno.ENFILE}
 _LACKS: Final = _NO_FILE | {errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
@@ -40,35 +40,28 @@ def lacks_files(error: BaseException) -> bool:
 
 
 async def download_with_files(
-    crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
+    crawler: Crawler, download: Download, request: Request, pauses: Sequence[float] = _PAUSES
 ) -> Response:
     """Return the response of ``download``, which is called again if there was no file left."""
     try:
         return await download(request)
     except Exception as error:
-        if not lacks_files(error):
+        if not pauses or not lacks_files(error):
             raise
-    return await download_again(crawler, download, request)
+    return await download_again(crawler, download, request, pauses)
 
 
 async def download_again(
-    crawler: Crawler, download: Callable[[Request], Awaitable[Response]], request: Request
+    crawler: Crawler, download: Download, request: Request, pauses: Sequence[float] = _PAUSES
 ) -> Response:
     """Return the response of ``download``, for whose last call there was no file left.
 
     With many sites, idle connections use up the files that the process may open. So they are closed
-    before the next call, which comes at once.
+    before the next call, which comes at once. ``pauses`` are the seconds before the calls.
     """
-    calls = 0
-    while True:
-        await close_idle_connections(crawler)
-        await sleep(_PAUSES[calls])
-        calls += 1
-        try:
-            return await download(request)
-        except Exception as error:
-            if calls == len(_PAUSES) or not lacks_files(error):
-                raise
+    await close_idle_connections(crawler)
+    await sleep(pauses[0])
+    return await download_with_files(crawler, download, request, pauses[1:])
 
 
 def causes_of(error: BaseException) -> list[BaseException]:

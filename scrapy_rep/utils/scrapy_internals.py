@@ -20,6 +20,9 @@ from twisted.python.failure import Failure
 
 from scrapy_rep.utils.concurrency import Promise
 
+Download = Callable[[Request], Awaitable[Response]]
+"""Scrapy's function that sends a request."""
+
 
 def user_agents_of(request: Request) -> list[bytes] | None:
     """Return the values of the User-Agent header of a request; None if it has no such header."""
@@ -165,18 +168,15 @@ def raised_concurrency(crawler: Crawler) -> Iterator[None]:
 
 
 def wrap_downloads(
-    crawler: Crawler,
-    wrapper: Callable[[Request, Callable[[Request], Awaitable[Response]]], Awaitable[Response]],
+    crawler: Crawler, wrapper: Callable[[Request, Download], Awaitable[Response]]
 ) -> bool:
     """Call ``wrapper`` in place of the download handlers; return whether that is possible.
 
     It gets the request, and Scrapy's function. No middleware and no download slot comes after it.
     """
-    handlers: Any = getattr(downloader_of(crawler), "handlers", None)
-    download = getattr(handlers, "download_request_async", None)
-    if download is None:
-        return False
-    with suppress(AttributeError):  # an object that takes no other attributes
+    with suppress(AttributeError):  # it has another name, or the object takes no other attributes
+        handlers = downloader_of(crawler).handlers
+        download = handlers.download_request_async
         handlers.download_request_async = lambda request: wrapper(request, download)
         return True
     return False
