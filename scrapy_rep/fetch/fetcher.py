@@ -8,7 +8,7 @@ No middleware must retry, cache, redirect or render robots.txt: meta keys disabl
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Final
 
@@ -68,23 +68,20 @@ _DNS_PAUSE: Final = 1.0
 """Seconds between two tries after a DNS error."""
 
 
+@dataclass(eq=False)
 class Fetcher:
     """Fetches with the proxy, User-Agent and bind address of the request that waits."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        options: Options,
-        verdict_on: Callable[[Request, Origin], Coroutine[Any, Any, Verdict | None]],
-    ) -> None:
-        """``verdict_on`` gets a request for the target of a redirect, and the file's origin."""
-        self._crawler = crawler
-        self._logger = LimitedLogger(__name__, crawler)
-        self._options = options
-        self._verdict_on = verdict_on
+    crawler: Crawler
+    options: Options
+    verdict_on: Callable[[Request, Origin], Coroutine[Any, Any, Verdict | None]]
+    """Called with a request for the target of a redirect, and the file's origin."""
+
+    def __post_init__(self) -> None:
+        self._logger = LimitedLogger(__name__, self.crawler)
         self._in_flight = 0
         self._warned = Once()
-        settings = crawler.settings
+        settings = self.crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._retries = retry_times(settings)
 
@@ -93,14 +90,13 @@ class Fetcher:
 
         ``page`` is the request that waits for the file. Only CancelledError is raised.
         """
-        of_pages = default_download_timeout(self._crawler)
-        seconds = min(self._options.timeout, of_pages or self._options.timeout)
+        of_pages = default_download_timeout(self.crawler)
+        seconds = min(self.options.timeout, of_pages or self.options.timeout)
         chain = Chain(origin, monotonic() + seconds)
         try:
             with self._size_limit():
                 outcome = await within(seconds, self._try(chain, page))
         except TimeoutError as error:
-            self._count(stats.EXCEPTION_COUNT.format(exception=TimeoutError))
             outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
         if isinstance(outcome, Available):
             outcome = self._unwrap_html(origin, outcome)
@@ -139,8 +135,6 @@ class Fetcher:
             except CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - any error means that the rules are unknown
-                if not isinstance(error, FetchError):
-                    self._count(stats.EXCEPTION_COUNT.format(exception=type(error)))
                 return self._outcome_of_error(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= MAX_REDIRECTS:
                 return self._outcome_at_end(chain, answer, location)
@@ -164,7 +158,7 @@ class Fetcher:
         # remains for the site.
         seconds = max(0.0, chain.deadline - monotonic()) / 2
         try:
-            return await within(seconds, self._verdict_on(hop, chain.origin))
+            return await within(seconds, self.verdict_on(hop, chain.origin))
         except TimeoutError:
             return None
 
@@ -208,7 +202,7 @@ class Fetcher:
         request = self._build_request(chain, page)
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
-            await download_without_engine(self._crawler, request)
+            await download_without_engine(self.crawler, request)
         except Received as received:
             # The traceback refers to frames, and these refer to the exception: a cycle of a hundred
             # objects, which would stay in memory until the garbage collector runs.
@@ -223,6 +217,8 @@ class Fetcher:
         raise InterferenceError("another component answered in place of the site")
 
     def _outcome_of_error(self, chain: Chain, error: Exception, message: str) -> Unreachable:
+        if not isinstance(error, FetchError):
+            self._count(stats.EXCEPTION_COUNT.format(exception=type(error)))
         if message == DNS_ERROR and chain.hops:  # the host of the file does exist
             message += f" ({origin_of(chain.url).host})"
         failure = route_failure_in_error(error, message, chain.transfer)
@@ -297,14 +293,14 @@ class Fetcher:
         """Stop downloads for fetches above their limit, while this or any other fetch goes on."""
         # The signal is connected only during fetches, as it costs time for every page.
         if self._in_flight == 0:
-            self._crawler.signals.connect(self._bytes_received, signals.bytes_received)
+            self.crawler.signals.connect(self._bytes_received, signals.bytes_received)
         self._in_flight += 1
         try:
             yield
         finally:
             self._in_flight -= 1
             if self._in_flight == 0:
-                self._crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
+                self.crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER_KEY)
@@ -313,7 +309,7 @@ class Fetcher:
 
     def _count(self, name: str, number: int = 1) -> None:
         if number:
-            stats.count(self._crawler, name, number)
+            stats.count(self.crawler, name, number)
 
 
 def _user_agent_of(page: Request) -> dict[bytes, Any]:
