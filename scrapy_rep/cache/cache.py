@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -30,7 +31,6 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
 
-Parsed = Callable[[RobotsTxt, Request], object]
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -42,33 +42,24 @@ class LookupResult(NamedTuple):
     """The robots.txt whose rules are valid; None if no rules are valid."""
 
 
+@dataclass(eq=False)
 class Cache:
-    """Keeps the entries of origins in memory.
+    """Keeps the entries of origins in memory."""
 
-    ``parsed`` is called with each robots.txt that is new in memory, and the request that waited.
-    """
+    entries: BoundedCache[Origin, Entry]
+    policy: Policy
+    clock: Clock
+    parsed: Callable[[RobotsTxt, Request], object]
+    """Called with each robots.txt that is new in memory, and the request that waited."""
+    count: Callable[[str], None] = lambda _: None
+    crawler: Crawler | None = None
+    """The crawl whose log lines these are; None without one."""
 
-    def __init__(
-        self,
-        entries: BoundedCache[Origin, Entry],
-        policy: Policy,
-        clock: Clock,
-        parsed: Parsed,
-        *,
-        count: Callable[[str], None] = lambda _: None,
-        crawler: Crawler | None = None,
-    ) -> None:
-        self._entries = entries
-        self._entry_of = entries.get
-        self.policy: Policy = policy
-        self.clock: Clock = clock
-        self.count: Callable[[str], None] = count
-        self.crawler: Crawler | None = crawler
-        """The crawl whose log lines these are; None without one."""
-        self._parsed = parsed
-        self._time = clock.time
+    def __post_init__(self) -> None:
+        self._entry_of = self.entries.get
+        self._time = self.clock.time
         self._began = self._time()
-        self._logger = LimitedLogger(__name__, crawler)
+        self._logger = LimitedLogger(__name__, self.crawler)
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it is not valid."""
@@ -79,7 +70,7 @@ class Cache:
 
     def is_for_first_page(self, record: Record) -> bool:
         """Return whether the entry of ``record`` in memory may decide on its first page."""
-        entry = self._entries.get(record.origin)
+        entry = self.entries.get(record.origin)
         if entry is None or entry.start != record.last.evidence.at:
             return False
         return entry.is_for_first_page(self._time())
@@ -100,7 +91,7 @@ class Cache:
             if isinstance(end, Exception):
                 raise end  # noqa: TRY301 - as if it had been raised here
             known, fetched = self.known_entry(origin), end.last.evidence.at
-            if known is None and self._entries.evicted and self._began <= fetched < began:
+            if known is None and self.entries.evicted and self._began <= fetched < began:
                 self.count(stats.MEMORY_MISSES)
             is_known = known is not None and known.start == fetched
             result = self.put_record(origin, end, *token_lists)
@@ -108,11 +99,11 @@ class Cache:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
             now = self._time()
             entry = Entry(Access(_ERROR, None, now, now + self.policy.retry_delay))
-            self._entries.put(origin, entry, entry.nbytes)
+            self.entries.put(origin, entry, entry.nbytes)
             return LookupResult(entry, None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         if result.robots is not None and end.copy is end.last and not is_known:
-            self._parsed(result.robots, page)
+            self.parsed(result.robots, page)
         return result
 
     def put_record(self, origin: Origin, record: Record, *tokens: Tokens) -> LookupResult:
@@ -124,13 +115,13 @@ class Cache:
         result = self.result_of(record, *tokens)
         result.entry.mark_looked_up(self._time())
         if record.of_origin or self.known_entry(origin) is None:
-            self._entries.put(origin, result.entry, result.entry.nbytes)
+            self.entries.put(origin, result.entry, result.entry.nbytes)
         return result
 
     def result_of(self, record: Record, *token_lists: Tokens) -> LookupResult:
         """Return the result for ``record``; an entry that is new is not put in memory."""
         access = self.policy.access(record, self._time())
-        known = self._entries.get(record.origin)
+        known = self.entries.get(record.origin)
         entry = known if known is not None and known.is_from(access) else Entry(access)
         robots = None
         if access.copy is not None:

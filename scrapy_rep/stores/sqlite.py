@@ -8,8 +8,9 @@ that is damaged, or of another program, is refused and stays as it is.
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import ClassVar, Final, TypeVar
 
 from scrapy_rep.protocol.record import MAX_ENCODED_SIZE
@@ -146,31 +147,28 @@ class _Connection:
                 connection.close()
 
 
+@dataclass(eq=False)
 class SQLiteStore:
-    """A store in the SQLite file ``path``.
+    """A store in an SQLite file.
 
-    Records older than ``max_age`` seconds are deleted, and the oldest ones while the file uses more
-    than ``max_bytes`` bytes. ``timeout`` is the seconds to wait for other processes; ``clock``
-    returns the seconds since the epoch. One thread at a time may call ``peek``, one ``read`` and
-    ``pauses_left``, and one all the rest.
+    One thread at a time may call ``peek``, one ``read`` and ``pauses_left``, and one all the rest.
     """
 
+    path: Path
+    max_age: float
+    """Seconds after which records are deleted."""
+    max_bytes: int
+    """While the file uses more bytes, the oldest records are deleted."""
+    timeout: float
+    """Seconds to wait for other processes."""
+    clock: Callable[[], float] = time
+    """Returns the seconds since the epoch."""
     is_shared: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        max_age: float,
-        max_bytes: int,
-        timeout: float,
-        clock: Callable[[], float],
-    ) -> None:
-        self._peeking = _Connection(path, 0.0)
-        self._reading = _Connection(path, timeout)
-        self._writing = _Connection(path, timeout)
-        self._max_age, self._max_bytes = max_age, max_bytes
-        self._clock = clock
+    def __post_init__(self) -> None:
+        self._peeking = _Connection(self.path, 0.0)
+        self._reading = _Connection(self.path, self.timeout)
+        self._writing = _Connection(self.path, self.timeout)
         self._written = 0
         self._prune_at = 0.0
 
@@ -191,7 +189,7 @@ class SQLiteStore:
             for key in keys
             for row in connection.execute(_RECORD, {"key": key, "limit": MAX_ENCODED_SIZE})
         }
-        (workers,) = connection.execute(_WORKERS, {"now": self._clock()}).fetchone()
+        (workers,) = connection.execute(_WORKERS, {"now": self.clock()}).fetchone()
         return Found(records, workers)
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
@@ -208,7 +206,7 @@ class SQLiteStore:
             return [self._change(change, connection) for change in changes]
 
     def _change(self, change: Change, connection: sqlite3.Connection) -> Lease | None:
-        values = {**change._asdict(), "now": self._clock()}
+        values = {**change._asdict(), "now": self.clock()}
         if isinstance(change, Claim):
             connection.execute(_CLAIM, values)
             lease = connection.execute(_LEASE, values).fetchone()
@@ -219,7 +217,7 @@ class SQLiteStore:
         return None
 
     def pauses_left(self) -> Mapping[str, float]:
-        now = {"now": self._clock()}
+        now = {"now": self.clock()}
         return self._reading.run(lambda connection: dict(connection.execute(_PAUSES, now)))
 
     def keys(self) -> Iterator[str]:
@@ -242,14 +240,14 @@ class SQLiteStore:
         """
         self._written = 0
         with transaction(connection):
-            now = self._clock()  # read only now: BEGIN may have waited for other processes
+            now = self.clock()  # read only now: BEGIN may have waited for other processes
             connection.execute(_DROP_LEASES, {"now": now})
             # Records from far in the future are deleted, too: they were written with a wrong clock.
-            ages = now - self._max_age, now + self._max_age, _PRUNED
+            ages = now - self.max_age, now + self.max_age, _PRUNED
             pruned = connection.execute(_DROP_OLD, ages).rowcount
             (used,) = connection.execute(_USED_BYTES).fetchone()
-            if used > self._max_bytes:
-                values = {"most": _PRUNED, "bytes": used - self._max_bytes}
+            if used > self.max_bytes:
+                values = {"most": _PRUNED, "bytes": used - self.max_bytes}
                 pruned += connection.execute(_DROP_OLDEST, values).rowcount
         self._prune_at = monotonic() + (0.0 if pruned >= _PRUNED else _PRUNE_EVERY)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, repeat
 from typing import Final, NamedTuple, TypeVar
@@ -91,33 +92,27 @@ class _Breaker:
         self.pause = self.until = 0.0
 
 
+@dataclass(eq=False)
 class WriteBehind:
-    """Calls a store. Its errors are logged, and not raised.
+    """Calls a store. Its errors are logged, and not raised."""
 
-    ``timeout`` is the store's own time limit for a call in seconds, ``name`` that in messages.
-    """
+    store: Store
+    name: object = "memory://"
+    """Its name in messages."""
+    timeout: float = 0.0
+    """The store's own time limit for a call, in seconds."""
+    clock: Clock = field(default_factory=Clock)
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        name: object = "memory://",
-        timeout: float = 0.0,
-        clock: Clock | None = None,
-    ) -> None:
-        clock = clock or Clock()
+    def __post_init__(self) -> None:
         self.users: set[Callable[[], None]] = set()
         """Of each crawl of this process that uses the store, what tells it that another comes."""
-        self._store = store
-        self._name = name
-        self._limit = timeout + _GRACE
-        self._clock = clock.monotonic
-        self._call_later = clock.call_later
+        self._limit = self.timeout + _GRACE
         self._logger = LimitedLogger(__name__)
         self._background = Background()
         self._reader = Worker("robots.txt-reader")
         self._writer = Worker("robots.txt-writer")
-        self._reading, self._writing = _Breaker(self._clock), _Breaker(self._clock)
+        self._reading = _Breaker(self.clock.monotonic)
+        self._writing = _Breaker(self.clock.monotonic)
         self._is_broken = False
         """Whether it was logged that the store can't be used."""
         self._slow_until = 0.0
@@ -138,15 +133,15 @@ class WriteBehind:
         """Return what ``read`` would; None if that takes a thread."""
         if self._reading.is_open:
             return self._known(keys, None)
-        now = self._clock()
+        now = self.clock.monotonic()
         if now < self._slow_until:
             return None
         was_sure = self._is_sure()
-        found = self._store.peek(keys)
+        found = self.store.peek(keys)
         if found is None:
             return None
         self._succeed(self._reading)
-        if self._clock() - now > _SLOW:
+        if self.clock.monotonic() - now > _SLOW:
             self._slow_until = now + _SLOW_FOR
         return self._known(keys, found, was_sure=was_sure)
 
@@ -156,7 +151,7 @@ class WriteBehind:
         if known is not None:
             return known
         was_sure = self._is_sure()
-        found = await self._call(self._reader, self._reading, lambda: self._store.read(keys))
+        found = await self._call(self._reader, self._reading, lambda: self.store.read(keys))
         return self._known(keys, found, was_sure=was_sure)
 
     def _known(self, keys: Sequence[str], found: Found | None, *, was_sure: bool = True) -> Known:
@@ -177,8 +172,8 @@ class WriteBehind:
 
         Records are written a little later, and are at once what ``peek`` and ``read`` return.
         """
-        if not self._store.is_shared:
-            self._store.write(changes)
+        if not self.store.is_shared:
+            self.store.write(changes)
             return
         for change in changes:
             if not isinstance(change, Put):
@@ -198,8 +193,8 @@ class WriteBehind:
 
     async def change(self, *changes: Change) -> list[Lease | None]:
         """Do as ``Store.write``, now; if the store fails, return None for each change."""
-        if not self._store.is_shared:
-            return self._store.write(changes)
+        if not self.store.is_shared:
+            return self.store.write(changes)
         done: Promise[list[Lease | None]] = Promise()
         self._changes.append((changes, done))
         self._start_writing()
@@ -211,16 +206,16 @@ class WriteBehind:
 
     async def pauses_left(self) -> Mapping[str, float]:
         """Return what the store has; nothing if it fails."""
-        if not self._store.is_shared:
-            return self._store.pauses_left()
+        if not self.store.is_shared:
+            return self.store.pauses_left()
         if self._changes:
             await self.change()  # after what was put before
-        return await self._call(self._reader, self._reading, self._store.pauses_left) or {}
+        return await self._call(self._reader, self._reading, self.store.pauses_left) or {}
 
     async def close(self) -> None:
         """Write what is still in memory, within a few seconds, and close the store."""
-        if not self._store.is_shared:
-            self._store.close()
+        if not self.store.is_shared:
+            self.store.close()
             return
         self._writing.until = 0.0  # the pause might last longer than the crawl
         if self._here_since is not None:
@@ -230,10 +225,10 @@ class WriteBehind:
             await within(_CLOSING, self._background.finish())
         if lost := len(self._unwritten):
             line = "%s: %s of robots.txt could not be stored"
-            self._logger.warning(line, self._name, counted(lost, "record"))
+            self._logger.warning(line, self.name, counted(lost, "record"))
         try:
             await within(_CLOSING, self._reader.stop())
-            await within(_CLOSING, self._writer.call(self._store.close))
+            await within(_CLOSING, self._writer.call(self.store.close))
             await within(_CLOSING, self._writer.stop())
         except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
             self._warn(error)
@@ -243,9 +238,9 @@ class WriteBehind:
 
     def _is_sure(self) -> bool:
         """Return whether all workers know of this one, and it of them; say that it is here."""
-        if not self._store.is_shared:
+        if not self.store.is_shared:
             return True
-        now = self._clock()
+        now = self.clock.monotonic()
         if now >= self._say_at:
             self._say_at = now + _HERE / 3
             self._changes.append(([Claim(self._me, self._me, _HERE)], None))
@@ -255,8 +250,8 @@ class WriteBehind:
 
     def _write_later(self) -> None:
         if not self._is_writing and self._timer is None:
-            wait = max(_BEHIND, self._writing.until - self._clock())
-            self._timer = self._call_later(wait, self._start_writing)
+            wait = max(_BEHIND, self._writing.until - self.clock.monotonic())
+            self._timer = self.clock.call_later(wait, self._start_writing)
 
     def _start_writing(self) -> None:
         self._cancel_timer()
@@ -285,8 +280,8 @@ class WriteBehind:
         waiting, self._changes = self._changes, []
         changes = [change for each, _ in waiting for change in each]
         puts = list(self._unwritten.values())  # they go first: a lease is released after its record
-        began = self._clock()
-        write = partial(self._store.write, [*puts, *changes])
+        began = self.clock.monotonic()
+        write = partial(self.store.write, [*puts, *changes])
         written = await self._call(self._writer, self._writing, write)
         leases = repeat(None) if written is None else iter(written[len(puts) :])
         for each, promise in waiting:
@@ -300,7 +295,7 @@ class WriteBehind:
                 self._unwritten.discard(put.key)
         if any(change.key == self._me and isinstance(change, Claim) for change in changes):
             if not began < self._here_until:
-                self._here_since = self._clock()
+                self._here_since = self.clock.monotonic()
             self._here_until = began + _HERE
         return True
 
@@ -309,7 +304,7 @@ class WriteBehind:
         if breaker.is_open:
             return None
         if breaker.pause:
-            breaker.until = self._clock() + self._limit  # others don't call meanwhile
+            breaker.until = self.clock.monotonic() + self._limit  # others don't call meanwhile
         try:
             result: T = await within(self._limit, thread.call(call))
         except CancelledError:  # in Twisted an Exception, which the next clause would catch
@@ -327,14 +322,14 @@ class WriteBehind:
         breaker.succeed()
         if self._is_broken and not (self._reading.pause or self._writing.pause):
             self._is_broken = False
-            self._logger.info("%s can be used again", self._name)
+            self._logger.info("%s can be used again", self.name)
 
     def _warn(self, error: Exception) -> None:
         """Log ``error`` at DEBUG level, and the first one of an outage as a warning."""
-        self._logger.debug("%s: %s", self._name, error)
+        self._logger.debug("%s: %s", self.name, error)
         if self._is_broken:
             return
         self._is_broken = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
         line = "%s can't be used, records of robots.txt are kept in memory: %s"
-        self._logger.warning(line, self._name, why)
+        self._logger.warning(line, self.name, why)

@@ -39,7 +39,7 @@ def know_ours(middleware, url, body):
     copy = Available(body, Evidence(now, url, 200))
     entry = Entry(Access(None, copy, now - 1, now + 1e6))
     entry.add_rules(middleware.decider.tokens.of_request(Request(url)), RobotsTxt.parse(body))
-    middleware._parts.lookups.cache._entries.put(origin, entry, entry.nbytes)
+    middleware._parts.lookups.cache.entries.put(origin, entry, entry.nbytes)
 
 
 def know_builtin(middleware, url, body):
