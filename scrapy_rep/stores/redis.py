@@ -106,10 +106,10 @@ class RedisStore:
         return None
 
     def read(self, keys: Sequence[str]) -> Found:
-        with self._pipeline() as pipeline:
+        with self._errors(), self._client.pipeline(transaction=False) as pipeline:
             for key in keys:
                 pipeline.hmget(self._key("record", key), "state", "body")
-            pipeline.execute_command("EVAL", _ENDS, 1, f"{self._prefix}workers")
+            pipeline.eval(_ENDS, 1, f"{self._prefix}workers")
             *replies, workers = pipeline.execute()
         records = {
             key: Stored(reply[0], reply[1] or b"")
@@ -119,7 +119,7 @@ class RedisStore:
         return Found(records, len(workers) // 2)
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
-        with self._pipeline() as pipeline:
+        with self._errors(), self._client.pipeline(transaction=False) as pipeline:
             firsts = []
             for change in changes:
                 firsts.append(len(pipeline) if isinstance(change, Claim) else None)
@@ -176,12 +176,6 @@ class RedisStore:
 
     def _key(self, kind: str, key: str) -> str:
         return f"{self._prefix}{kind}:{key}"
-
-    @contextmanager
-    def _pipeline(self) -> Iterator[Any]:
-        """Yield a pipeline, which is no transaction. Raises StoreError."""
-        with self._errors(), self._client.pipeline(transaction=False) as pipeline:
-            yield pipeline
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from time import time
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -15,7 +14,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.write_behind import WriteBehind
-from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, integer, number
+from scrapy_rep.utils.setting_readers import NotTakenError, Reader, closest, integer, number, one_of
 
 _IN_MEMORY: Final = ":memory:"
 _MAX_PREFIX: Final = 200
@@ -37,7 +36,6 @@ _OPTIONS: Final[Mapping[str, tuple[Reader, Any]]] = {
     "max_connections": (integer("connections", 2), None),
 }
 """The options in the query, with their readers, and defaults of ours."""
-_SQLITE: Final = ("timeout", "max_age", "max_bytes")
 _REDIS: Final = ("prefix", "timeout", "max_age", "max_connections")
 
 
@@ -68,7 +66,7 @@ def make_store(uri: str, memory_max_bytes: int) -> Store:
     if path is not None:
         from scrapy_rep.stores.sqlite import SQLiteStore
 
-        return SQLiteStore(path, clock=time, **options)
+        return SQLiteStore(path, **options)
     if not is_persistent(uri):
         return MemoryStore(max_bytes=memory_max_bytes)
     shown = without_secrets(uri)
@@ -207,11 +205,10 @@ def _has_host(uri: str) -> bool:
 
 _SCHEMES: Final = {
     "memory": _Scheme("memory://", lambda uri: uri == "memory://", ()),
-    "sqlite": _Scheme("sqlite:///PATH", _has_file, _SQLITE),
+    "sqlite": _Scheme("sqlite:///PATH", _has_file, ("timeout", "max_age", "max_bytes")),
     "redis": _Scheme("redis://HOST:PORT/NUMBER", _has_host, _REDIS),
     "rediss": _Scheme("rediss://HOST:PORT/NUMBER", _has_host, _REDIS),
     "unix": _Scheme("unix:///PATH", lambda uri: _has_file(uri) and "#" not in uri, _REDIS),
 }
-*_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
-TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
+TAKES: Final = one_of(*(scheme.form for scheme in _SCHEMES.values())).takes
 """The forms of the valid values of REP_STORE, as error messages list them."""

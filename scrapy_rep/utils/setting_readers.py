@@ -37,20 +37,19 @@ def number(unit: str, *, low: float, above: bool = False, high: float = math.inf
     return Reader(f"a number of {unit}{bound}", read)
 
 
-def integer(unit: str, low: int, high: float = math.inf) -> Reader:
-    """Return a reader of whole numbers, not booleans, from ``low`` to ``high``."""
+def integer(unit: str, low: int) -> Reader:
+    """Return a reader of whole numbers, not booleans, from ``low`` on."""
 
     def read(value: Any) -> int:
         found = int(value)
         if not isinstance(value, str) and value != found:
             raise ValueError
         # As a float: one that is too large for that raises OverflowError.
-        if isinstance(value, bool) or not low <= float(found) <= high:
+        if isinstance(value, bool) or float(found) < low:
             raise ValueError
         return found
 
-    bound = f", {low} or more" if high == math.inf else f" from {low} to {high}"
-    return Reader(f"a whole number of {unit}{bound}", read)
+    return Reader(f"a whole number of {unit}, {low} or more", read)
 
 
 def _read_boolean(value: Any) -> bool:
