@@ -73,12 +73,10 @@ class Entry:
         """Whether pages may be allowed, and none that is about to be sent was decided yet."""
         self.valid_until: float = self.end
         """The end of ``is_valid``."""
-        self.is_known: bool = access.is_absent or (
-            access.copy is not None and is_robotstxt(access.copy.body)
-        )
+        copy = access.copy
+        self.is_known: bool = access.is_absent or (copy is not None and is_robotstxt(copy.body))
         """Whether the site has shown a robots.txt, or said that it has none."""
         self._hash = hash(access)
-        copy = access.copy
         self.fetched: float = access.start if copy is None else copy.evidence.at
         """When the text with the rules was fetched, in seconds since the epoch; without a text, the
         time of the last fetch."""

@@ -31,7 +31,6 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.lookup_log import LookupLog
 from scrapy_rep.cache.records import Records, other_origin
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.protocol.product_tokens import Tokens
@@ -43,9 +42,6 @@ from scrapy_rep.utils.log import LimitedLogger
 
 if sys.platform != "win32":
     import resource
-
-Fetch = Callable[[Origin, Request], Awaitable[Outcome]]
-SendRecord = Callable[[Record, Record | None, Request], None]
 
 _SLOW: Final = 1.0
 """Seconds after which a fetch is slow."""
@@ -100,9 +96,9 @@ class Lookups:
 
     cache: Cache
     store: WriteBehind
-    fetch: Fetch
+    fetch: Callable[[Origin, Request], Awaitable[Outcome]]
     """Fetches a robots.txt. Called with its origin and the request that waits."""
-    send_record: SendRecord
+    send_record: Callable[[Record, Record | None, Request], None]
     """Called with the record of each lookup that has fetched, or found it in the store; the record
     before (the same object if nothing was fetched, None if there was none); and the request that
     waited."""
@@ -118,7 +114,6 @@ class Lookups:
     """Seconds in which lookups begin that read the store together: one by one costs more."""
 
     def __post_init__(self) -> None:
-        self.policy: Policy = self.cache.policy
         self.clock: Clock = self.cache.clock
         self.on_room: Callable[[], None] = lambda: None
         """Called when ``has_room`` may have become true."""
@@ -134,8 +129,9 @@ class Lookups:
         self._slow: set[Lookup] = set()
         """Those whose fetch takes long, at most ``_max_slow``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
-        self.records: Records = Records(self.store, self.policy, self.clock, self.jitter)
-        self._log = LookupLog(self.policy, self.clock.time(), self.cache.crawler)
+        policy = self.cache.policy
+        self.records: Records = Records(self.store, policy, self.clock, self.jitter)
+        self._log = LookupLog(policy, self.clock.time(), self.cache.crawler)
         self._logger = LimitedLogger(__name__, self.cache.crawler)
         self._tasks = Background()
 

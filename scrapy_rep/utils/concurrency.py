@@ -1,17 +1,17 @@
 """Clocks, background tasks, threads and time limits, with every reactor and without one."""
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
+from threading import Thread
 from time import monotonic, time
 from types import coroutine
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.asyncio import CallLaterResult, call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred, DeferredQueue
 from twisted.python.failure import Failure
@@ -19,13 +19,8 @@ from twisted.python.failure import Failure
 from scrapy_rep.utils.log import LimitedLogger
 
 T = TypeVar("T")
-
-
-class Timer(Protocol):
-    """A scheduled call of a function."""
-
-    def cancel(self) -> None:
-        """Cancel the call."""
+Timer = CallLaterResult
+"""A scheduled call of a function, which can be cancelled."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +197,7 @@ class Background:
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
     """Call ``func``, which may hang, in a new daemon thread; return an awaitable of its result."""
     call, result = _promised(func)
-    threading.Thread(target=call, daemon=True).start()
+    Thread(target=call, daemon=True).start()
     return result
 
 
@@ -224,8 +219,7 @@ class Worker:
         """
         if self._calls is None:
             self._calls = SimpleQueue()
-            work, calls = _make_calls, (self._calls,)
-            threading.Thread(target=work, args=calls, name=self._name, daemon=True).start()
+            Thread(target=_make_calls, args=(self._calls,), name=self._name, daemon=True).start()
         call, result = _promised(func)
         self._calls.put(call)
         return result
