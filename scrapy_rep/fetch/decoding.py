@@ -43,12 +43,11 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
             raise DecodingError(f"a content coding that was not asked for: {name!a}")
         first, *others = _CODINGS[name]
         try:
-            text = _inflate(body, first, limit, complete=complete)
+            body = _inflate(body, first, limit, complete=complete)
         except DecodingError:
             if not others:
                 raise
-            text = _inflate(body, others[0], limit, complete=complete)
-        body = text
+            body = _inflate(body, others[0], limit, complete=complete)
         # A text that was cut at the limit is not complete: the next coding must accept that.
         complete = complete and len(body) < limit
     return body[:limit]

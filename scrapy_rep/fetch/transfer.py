@@ -1,7 +1,7 @@
 """A request for robots.txt, as it is sent, and its response, on its way to the fetcher."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
@@ -104,8 +104,7 @@ class Transfer:
         return self.cut
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """A response to a request for robots.txt, with its decoded text."""
 
     response: Response
@@ -141,10 +140,9 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
         return Answer(response, transfer, b"", transfer.cut)
     if "download_stopped" in response.flags and not transfer.cut:
         raise DownloadStoppedError("stopped before it was complete")
+    codings = _codings_of(response)
     try:
-        text = decode(
-            response.body, _codings_of(response), MAX_BODY_BYTES + 1, complete=not transfer.cut
-        )
+        text = decode(response.body, codings, MAX_BODY_BYTES + 1, complete=not transfer.cut)
     except DecodingError:
         if response.status in SUCCESSFUL:
             raise
@@ -156,9 +154,8 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
 
 
 def _codings_of(response: Response) -> list[str]:
-    codings: list[str] = []
+    headers = response.headers
+    values = headers.getlist(b"Content-Encoding") + headers.getlist(b"Transfer-Encoding")
+    codings = map(str.strip, b",".join(values).decode("latin-1").lower().split(","))
     # Download handlers remove the transfer coding ``chunked``, but no other (RFC 9112 §7).
-    for name in (b"Content-Encoding", b"Transfer-Encoding"):
-        values = b",".join(response.headers.getlist(name)).decode("latin-1")
-        codings += [coding.strip().lower() for coding in values.split(",")]
     return [coding for coding in codings if coding not in {"", "chunked"}]

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.header_times import delta_seconds, max_age, retry_after
@@ -16,8 +16,7 @@ _MAX_DOUBLINGS: Final = 32
 _UNAVAILABLE: Final = Verdict(allowed=True, reason=Reason.UNAVAILABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """Which pages of an origin may be fetched, and between which times this is valid."""
 
     verdict: Verdict | None

@@ -32,12 +32,9 @@ class Delay(NamedTuple):
 
 def delay_in(fields: Iterable[Field]) -> Delay | None:
     """Return the longest delay in fields of a group, above 0 and up to MAX_CRAWL_DELAY, or None."""
-    delays = [
-        Delay(seconds, field)
-        for field in fields
-        if 0 < (seconds := _delay_of(field)) <= MAX_CRAWL_DELAY
-    ]
-    return max(delays, key=lambda delay: delay.seconds, default=None)
+    delays = [Delay(_delay_of(field), field) for field in fields]
+    valid = [delay for delay in delays if 0 < delay.seconds <= MAX_CRAWL_DELAY]
+    return max(valid, key=lambda delay: delay.seconds, default=None)
 
 
 def _delay_of(field: Field) -> float:

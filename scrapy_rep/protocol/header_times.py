@@ -6,7 +6,6 @@ from typing import Final
 
 _MAX_DIGITS: Final = 10
 """Maximum number of digits of delta-seconds; a longer number counts as 2**31 (RFC 9111 §1.2.2)."""
-_FOREVER: Final = 2**31
 
 
 def delta_seconds(value: str) -> int | None:
@@ -14,7 +13,7 @@ def delta_seconds(value: str) -> int | None:
     value = value.strip()
     if not (value.isascii() and value.isdigit()):
         return None
-    return int(value) if len(value) <= _MAX_DIGITS else _FOREVER
+    return int(value) if len(value) <= _MAX_DIGITS else 2**31
 
 
 def max_age(cache_control: str | None) -> int | None:

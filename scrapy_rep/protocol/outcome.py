@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from scrapy_rep.protocol.html_pages import is_not_found_page
 
 ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _SERVER_ERROR: Final = HTTPStatus.INTERNAL_SERVER_ERROR
-_REDIRECTION: Final = 3
 DNS_ERROR: Final = "DNS lookup failed"
 """``Evidence.error`` if the host name of the file does not exist, or could not be resolved."""
 
@@ -22,8 +21,7 @@ class Kind(str, Enum):
     UNREACHABLE = "unreachable"
 
 
-@dataclass(frozen=True, slots=True)
-class StatusClass:
+class StatusClass(NamedTuple):
     """The meaning of a range of HTTP status codes; both ends are included."""
 
     first: int
@@ -99,7 +97,7 @@ class Unavailable:
     @property
     def is_refused(self) -> bool:
         """Whether the site refused the file: with another 4xx, or a page of a bot protection."""
-        return not self.is_absent and (self.evidence.status or 0) // 100 != _REDIRECTION
+        return not self.is_absent and self.evidence.status not in range(300, 400)
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,13 +206,10 @@ class RobotsTxt:
         return self._last_named[1:]
 
     def _merged_group(self, spans: list[Span]) -> Group:
-        agents: list[Field] = []
-        others: list[Field] = []
-        fields_of = {LineKind.USER_AGENT: agents, LineKind.OTHER: others}
-        for line in chain.from_iterable(map(self._contents.fields, spans)):
-            if line.kind in fields_of:
-                fields_of[line.kind].append(_field(line))
-        return Group(tuple(agents), rules_of(*self._contents.rules(spans)), tuple(others))
+        lines = [line for span in spans for line in self._contents.fields(span)]
+        agents = tuple(_field(line) for line in lines if line.kind is LineKind.USER_AGENT)
+        others = tuple(_field(line) for line in lines if line.kind is LineKind.OTHER)
+        return Group(agents, rules_of(*self._contents.rules(spans)), others)
 
 
 @lru_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, get_args, get_type_hints
 
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
@@ -131,11 +131,7 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
 def _without_defaults(evidence: Evidence) -> dict[str, Any]:
-    return {
-        name: value
-        for name, default in _DEFAULTS.items()
-        if (value := getattr(evidence, name)) != default
-    }
+    return {name: value for name, value in asdict(evidence).items() if value != _DEFAULTS[name]}
 
 
 def _evidence_of(hops: Any = (), **values: Any) -> Evidence:
