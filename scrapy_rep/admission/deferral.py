@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from scrapy import signals
@@ -38,28 +39,23 @@ _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 
 
+@dataclass(eq=False)
 class Deferral:
     """Holds requests of origins whose robots.txt is unreachable, until its next try.
 
     It keeps a crawl open that has only deferred requests, though the spider counts as idle.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        cache: Cache,
-        options: Options,
-        clock: Clock,
-        queues: Sequence[Queue],
-    ) -> None:
-        self._cache = cache
-        self._clock = clock
-        self._queues = queues
-        self._logger = LimitedLogger(__name__, crawler)
-        self._fetch_timeout = options.timeout
-        self.timeout: float = options.defer_timeout
-        self._defers = options.defer_timeout > 0 and not crawler.settings.getbool(INTERACTIVE)
-        self._dry_run = options.dry_run
+    crawler: Crawler
+    cache: Cache
+    options: Options
+    clock: Clock
+    queues: Sequence[Queue]
+
+    def __post_init__(self) -> None:
+        self._logger = LimitedLogger(__name__, self.crawler)
+        self.timeout: float = self.options.defer_timeout
+        self._defers = self.timeout > 0 and not self.crawler.settings.getbool(INTERACTIVE)
         self._empty_from = -math.inf
         """From when on deferred requests don't count as requests."""
         self._ends = math.inf
@@ -67,22 +63,22 @@ class Deferral:
         self._was_idle = False
         """Whether the spider was idle since a request has left last."""
         self._has_logged = False
-        crawler.signals.connect(self._spider_idle, signals.spider_idle)
+        self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
     @property
     def lacks_queue(self) -> bool:
         """Whether the settings require that requests are deferred, but no queue keeps them."""
-        return self._defers and not self._dry_run and not self._queues
+        return self._defers and not self.options.dry_run and not self.queues
 
     def hold(self, ask: Ask) -> Hold | None:
         entry = ask.entry
-        if self._dry_run or not self._defers or entry is None or not entry.is_worth_a_wait:
+        if self.options.dry_run or not self._defers or entry is None or not entry.is_worth_a_wait:
             return None
         return self.until_next_try(entry)
 
     def until_next_try(self, entry: Entry) -> Hold:
-        seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
-        return Hold(UNREACHABLE, self._clock.monotonic() + seconds)
+        seconds = max(0.0, entry.end - self.clock.time()) + MARGIN
+        return Hold(UNREACHABLE, self.clock.monotonic() + seconds)
 
     def would_defer(self, source: Source, entry: Entry | None) -> bool:
         """Return whether a request is to wait for the next try, if this is no dry run.
@@ -93,8 +89,8 @@ class Deferral:
         if not self._defers or entry is None or not entry.is_worth_a_wait:
             return False
         if source is not Source.DIRECT:
-            return bool(self._queues) and source in {Source.QUEUE, Source.WIRE}
-        left = entry.end - self._clock.time()
+            return bool(self.queues) and source in {Source.QUEUE, Source.WIRE}
+        left = entry.end - self.clock.time()
         return left + self._seconds_of_try(entry.outage) <= _LAST
 
     def is_overdue(self, since: float, hold: Hold, origin: Origin, *, is_alone: bool) -> bool:
@@ -107,26 +103,26 @@ class Deferral:
         return hold.until > since + self.timeout or (is_alone and ends > self._ends)
 
     def _outage(self, origin: Origin) -> Outage | None:
-        entry = self._cache.known_entry(origin)
+        entry = self.cache.known_entry(origin)
         return None if entry is None else entry.outage
 
     def _seconds_of_try(self, outage: Outage | None) -> float:
         """Return how long the next try takes if it ends as the last one: 0 but for a time-out."""
-        return self._fetch_timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
+        return self.options.timeout if outage and outage.cause.startswith(_TIMED_OUT) else 0.0
 
     # A crawl that has only deferred requests left.
 
     def count_deferred(self) -> int:
         """Return how many origins have deferred requests, as ``Queue.count_deferred`` counts."""
-        return sum(queue.count_deferred()[0] for queue in self._queues)
+        return sum(queue.count_deferred()[0] for queue in self.queues)
 
     def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
         number, only = deferred
-        return number > 0 and only and self._clock.monotonic() >= self._empty_from
+        return number > 0 and only and self.clock.monotonic() >= self._empty_from
 
     def request_pushed(self) -> None:
         if self._was_idle:
-            self._empty_from = self._clock.monotonic() + _PATIENCE
+            self._empty_from = self.clock.monotonic() + _PATIENCE
 
     def request_popped(self, source: Source) -> None:
         self._empty_from, self._was_idle = -math.inf, False
@@ -143,11 +139,11 @@ class Deferral:
             return
         self._was_idle = True
         if self._ends == math.inf:
-            self._ends = self._clock.monotonic() + _LAST
-            for queue in self._queues:
+            self._ends = self.clock.monotonic() + _LAST
+            for queue in self.queues:
                 for origin in {origin for origin, hold, _ in queue.holds() if hold.reason.defers}:
                     queue.hold_changed(origin)
-        lines = () if self._has_logged else (queue.idle_line() for queue in self._queues)
+        lines = () if self._has_logged else (queue.idle_line() for queue in self.queues)
         if line := "; ".join(filter(None, lines)):
             self._has_logged = True
             self._logger.info("%s", line)
@@ -155,14 +151,14 @@ class Deferral:
 
     def describe(self, origins: Iterable[Origin]) -> str:
         """Return a log line about the unreachable origins that are left, with those tried next."""
-        now = self._clock.time()
+        now = self.clock.time()
         outages = [(origin, self._outage(origin)) for origin in origins]
         outages.sort(key=lambda each: each[1].next_try if each[1] else now)
         named = [_origin_text(*each, now) for each in outages[:_MAX_NAMED]]
         if len(outages) > _MAX_NAMED:
             named.append(f"and {len(outages) - _MAX_NAMED} more")
         what = counted(len(outages), "unreachable origin")
-        left = max(0.0, self._ends - self._clock.monotonic())
+        left = max(0.0, self._ends - self.clock.monotonic())
         return (
             f"Waiting for {what}: {', '.join(named)}. Nothing else is left to do, so the crawl "
             f"ends within {left:.0f} s: what can't be tried again until then is dropped"

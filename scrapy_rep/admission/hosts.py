@@ -86,29 +86,22 @@ class Host:
         return self.under_way is None and max(self.next_to_leave, self.next_to_send) <= now
 
 
+@dataclass(eq=False)
 class Hosts:
-    """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
+    """Holds requests to hosts that have a delay, or have refused one, until it is their turn."""
 
-    ``hold_changed`` is called with an origin when the hold of its requests may have changed.
-    """
+    crawler: Crawler
+    options: Options
+    leases: HostLeases
+    clock: Clock
+    decider: Decider
+    hold_changed: Callable[[Origin], None]
+    """Called with an origin when the hold of its requests may have changed."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        options: Options,
-        leases: HostLeases,
-        clock: Clock,
-        decider: Decider,
-        hold_changed: Callable[[Origin], None],
-    ) -> None:
-        self._crawler = crawler
-        self._logger = LimitedLogger(__name__, crawler)
-        self.delays: Delays = Delays(crawler, options)
-        self.pauses: Pauses = Pauses(crawler, options, clock)
-        self._clock = clock
-        self._decider = decider
-        self._hold_changed = hold_changed
-        self.leases: HostLeases = leases
+    def __post_init__(self) -> None:
+        self._logger = LimitedLogger(__name__, self.crawler)
+        self.delays: Delays = Delays(self.crawler, self.options)
+        self.pauses: Pauses = Pauses(self.crawler, self.options, self.clock)
         self._is_reading = False
         self._hosts: dict[str, Host] = {}
         self._forget_at = _MAX_HOSTS
@@ -123,7 +116,7 @@ class Hosts:
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return why a request may not leave yet, unless it will be dropped."""
-        host, now = self._hosts.get(ask.origin.host), self._clock.monotonic()
+        host, now = self._hosts.get(ask.origin.host), self.clock.monotonic()
         if host is None:
             return None
         hold = host.hold_until(max(host.next_to_send, host.next_to_leave), now)
@@ -138,13 +131,13 @@ class Hosts:
         """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
         if origin.host not in self.paused:
             return None
-        return self.hold(Ask(origin, lambda: request, None, self._decider, self.delays))
+        return self.hold(Ask(origin, lambda: request, None, self.decider, self.delays))
 
     def _hold_on_wire(self, origin: Origin, request: Request, delay: float) -> Hold | None:
         host = self._hosts.get(origin.host)
         if host is None or host.under_way is request or not (host.pause or delay):
             return None
-        if hold := host.hold_until(host.next_to_send, self._clock.monotonic()):
+        if hold := host.hold_until(host.next_to_send, self.clock.monotonic()):
             host.waiting[origin] = None
         return hold
 
@@ -155,11 +148,11 @@ class Hosts:
             return
         if ask.delay:
             # What the download slot keeps back should wait in the scheduler, too.
-            seconds = max(ask.delay, delay_of_slot(self._crawler, ask.origin.host))
+            seconds = max(ask.delay, delay_of_slot(self.crawler, ask.origin.host))
         if host.pause:
             seconds = max(seconds, CHECK_INTERVAL)
         if seconds:
-            host.next_to_leave = self._clock.monotonic() + seconds
+            host.next_to_leave = self.clock.monotonic() + seconds
 
     def undo_reserve(self, host: str) -> None:
         if (found := self._hosts.get(host)) is not None:
@@ -173,8 +166,8 @@ class Hosts:
         host = self._host_of(origin.host, delay)
         if host is None or not (host.pause or delay):
             return None
-        seconds = max(delay, min(_LEASE, default_download_timeout(self._crawler) or _LEASE))
-        host.begin(request, self._clock.monotonic() + seconds)
+        seconds = max(delay, min(_LEASE, default_download_timeout(self.crawler) or _LEASE))
+        host.begin(request, self.clock.monotonic() + seconds)
         try:
             other = await self.leases.claim(host.name, seconds)
         except BaseException:  # cancelled
@@ -189,15 +182,15 @@ class Hosts:
         if (hold := self._hold_on_wire(origin, request, delay)) is not None:
             return hold
         if other is not None:
-            return Hold(IN_DELAY, self._clock.monotonic() + other.left)
-        stats.count(self._crawler, stats.TURNS)
+            return Hold(IN_DELAY, self.clock.monotonic() + other.left)
+        stats.count(self.crawler, stats.TURNS)
         self._leased[host.name] = request
         return None
 
     def _not_sent(self, host: Host, request: Request, seconds: float) -> None:
         """Let the next request be sent in ``seconds``, unless another has taken the turn."""
         if host.under_way is request:
-            host.end(self._clock.monotonic() + seconds)
+            host.end(self.clock.monotonic() + seconds)
             self._wake(host)
 
     def ended(self, request: Request, sent_at: float | None, response: Response | None) -> None:
@@ -209,7 +202,7 @@ class Hosts:
         may_refuse = response is not None and response.status in PAUSE_STATUSES
         if not self._leased and not may_refuse:
             return
-        name, now = host_of(request), self._clock.monotonic()
+        name, now = host_of(request), self.clock.monotonic()
         is_leased = self._leased.get(name) is request
         if not (is_leased or may_refuse):
             return
@@ -232,7 +225,7 @@ class Hosts:
     def pause_under_way(self, name: str) -> Pause | None:
         """Return the pause of a host if it lasts now."""
         pause = self.paused[name].pause if name in self.paused else None
-        return pause if pause is not None and self._clock.monotonic() < pause.until else None
+        return pause if pause is not None and self.clock.monotonic() < pause.until else None
 
     def is_dropping(self, name: str) -> bool:
         """Return whether requests to a host are dropped now: see ``Pause.gives_up``."""
@@ -266,7 +259,7 @@ class Hosts:
         if pause.gives_up and not (before and before.gives_up and before.since == pause.since):
             self._logger.warning(_GIVES_UP, ascii(host.name)[1:-1])  # once for these refusals
         self.paused[host.name] = host
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if host.under_way is not None:
             host.end(now + host.delay)
         host.next_to_send = max(host.next_to_send, pause.until)
@@ -287,7 +280,7 @@ class Hosts:
         if name in self._hosts:
             return self._hosts[name]
         if len(self._hosts) >= self._forget_at:
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             for over in [each for each, host in self._hosts.items() if host.is_over(now)]:
                 del self._hosts[over]
                 self.paused.pop(over, None)
@@ -298,4 +291,4 @@ class Hosts:
     def _wake(self, host: Host) -> None:
         waiting, host.waiting = host.waiting, {}
         for origin in waiting:
-            self._hold_changed(origin)
+            self.hold_changed(origin)

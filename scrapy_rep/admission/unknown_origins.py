@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from scrapy.crawler import Crawler
@@ -26,26 +27,20 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
 
+@dataclass(eq=False)
 class UnknownOrigins:
     """Holds requests of origins whose robots.txt is not known, and looks it up."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        lookups: Lookups,
-        decider: Decider,
-        queues: Sequence[Queue],
-        hosts: Hosts,
-        hold_changed: Callable[[Origin], None],
-    ) -> None:
-        """Call ``hold_changed`` with each origin whose lookup has ended, or did not begin."""
-        self._crawler = crawler
-        self.lookups: Lookups = lookups
-        lookups.on_room = self._room_has_come
-        self._decider = decider
-        self._queues = queues
-        self._hosts = hosts
-        self._hold_changed = hold_changed
+    crawler: Crawler
+    lookups: Lookups
+    decider: Decider
+    queues: Sequence[Queue]
+    hosts: Hosts
+    hold_changed: Callable[[Origin], None]
+    """Called with each origin whose lookup has ended, or did not begin."""
+
+    def __post_init__(self) -> None:
+        self.lookups.on_room = self._room_has_come
         self._under_way: set[Origin] = set()
         self.uncached: dict[Origin, Entry | None] = {}
         """Results of lookups that the cache doesn't have, by origin; None after an error."""
@@ -69,18 +64,18 @@ class UnknownOrigins:
 
     def begin_lookups(self) -> None:
         """Begin as many lookups as there is room for; none while the engine is paused."""
-        engine = self._crawler.engine
+        engine = self.crawler.engine
         if engine is None or engine.paused:
             return
         while self.lookups.has_room:
-            unknown = (queue.next_unknown() for queue in self._queues)
+            unknown = (queue.next_unknown() for queue in self.queues)
             if (found := next(filter(None, unknown), None)) is None:
                 return
             self._look_up(*found)
 
     def _room_has_come(self) -> None:
         self.begin_lookups()
-        wake_engine(self._crawler)  # a queue of scrapy-redis may take more
+        wake_engine(self.crawler)  # a queue of scrapy-redis may take more
 
     def _look_up(self, origin: Origin, head: Head) -> None:
         if origin in self._under_way:
@@ -88,17 +83,17 @@ class UnknownOrigins:
         self._under_way.add(origin)
         try:
             request = head()
-            if request is not None and self._hosts.pause_of(origin, request) is None:
-                self._decider.start_lookup(request, partial(self._lookup_done, origin))
+            if request is not None and self.hosts.pause_of(origin, request) is None:
+                self.decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged
             # The request leaves; the middleware gets the same error, and drops the request.
             if not isinstance(error, CrawlClosingError):
                 line = "Error while looking up robots.txt of %s"
-                LimitedLogger(__name__, self._crawler).error(line, origin, exc_info=error)
+                LimitedLogger(__name__, self.crawler).error(line, origin, exc_info=error)
             self.uncached[origin] = None
         self._under_way.discard(origin)
-        self._hold_changed(origin)
+        self.hold_changed(origin)
 
     def _lookup_done(self, origin: Origin, found: LookupResult | None) -> None:
         self._under_way.discard(origin)
@@ -106,4 +101,4 @@ class UnknownOrigins:
             return
         if found is None or self.lookups.cache.known_entry(origin) is None:
             self.uncached[origin] = found and found.entry
-        self._hold_changed(origin)
+        self.hold_changed(origin)

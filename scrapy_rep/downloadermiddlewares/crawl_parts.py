@@ -65,7 +65,6 @@ class CrawlParts:
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
         self._options = options = Options.of(crawler)
-        self._stores_requests = _scheduler_stores_requests(crawler)
         clock = Clock()
         overrides = Overrides(options.overrides, clock.time)
         self.override_log: OverrideLog = OverrideLog(crawler, overrides)
@@ -97,17 +96,12 @@ class CrawlParts:
         self.admission: Admission = Admission(
             crawler, self.lookups, self.decider, options, clock, leases
         )
-        self._dry_run = DryRun(crawler, drops, self.admission, clock) if options.dry_run else None
+        dry_run = DryRun(crawler, drops, self.admission, clock) if options.dry_run else None
         self.asks_always: bool = options.dry_run or bool(overrides)
         """Whether the gate is asked about each request."""
+        stores_requests = _scheduler_stores_requests(crawler)
         self.gate: Gate = Gate(
-            crawler,
-            self.admission,
-            drops,
-            clock,
-            process_request,
-            dry_run=self._dry_run,
-            stores_requests=self._stores_requests,
+            crawler, self.admission, drops, clock, process_request, dry_run, stores_requests
         )
         self._wire = Wire(crawler, self.admission, self.gate, clock)
         self._refusals = Refusals(crawler, self.decider, announcer)
@@ -163,7 +157,7 @@ class CrawlParts:
         deferred = self.admission.close()
         self.lookups.close()
         self.gate.waits.close()
-        if deferred and not self._stores_requests:
+        if deferred and not self.gate.stores_requests:
             self._logger.info("Deferred requests lost, because JOBDIR is not set: %d", deferred)
 
     async def _spider_closed(self) -> None:
@@ -174,8 +168,8 @@ class CrawlParts:
         self.lookups.close(at_once=True)
         open_crawls.discard(self._crawler)
         self._drops.log_summary()
-        if self._dry_run is not None:
-            self._dry_run.log_summary()
+        if self.gate.dry_run is not None:
+            self.gate.dry_run.log_summary()
         self._refusals.log_summary()
         try:
             await within(_STORING_TIME, self._finish())

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from scrapy import Request
@@ -68,44 +69,33 @@ _LIFE: Final = 1.0
 _WIRE: Final = Source.WIRE.value
 
 
+@dataclass(eq=False)
 class Gate:
     """Decides on requests, and lets them wait."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        admission: Admission,
-        drops: Drops,
-        clock: Clock,
-        process_request: Callable[..., Any],
-        *,
-        dry_run: DryRun | None,
-        stores_requests: bool,
-    ) -> None:
-        """``process_request`` is that of RobotsTxtMiddleware, or of the user's subclass of it.
+    crawler: Crawler
+    admission: Admission
+    drops: Drops
+    clock: Clock
+    process_request: Callable[..., Any]
+    """That of RobotsTxtMiddleware, or of the user's subclass of it."""
+    dry_run: DryRun | None
+    stores_requests: bool
+    """Whether a scheduler keeps the requests that are left at the end."""
 
-        ``stores_requests`` is whether a scheduler keeps the requests that are left at the end.
-        """
-        self._crawler = crawler
-        self._logger = LimitedLogger(__name__, crawler)
-        self.decider: Decider = admission.decider
-        self._admission = admission
-        self._deferral = admission.deferral
-        self.hosts: Hosts = admission.hosts
-        self._drops = drops
-        self._announcer = drops.announcer
-        self._clock = clock
-        self._process_request = process_request
-        self._dry_run = dry_run
-        self._stores_requests = stores_requests
-        self.waits: Waits = Waits(crawler, clock)
+    def __post_init__(self) -> None:
+        self._logger = LimitedLogger(__name__, self.crawler)
+        self.decider: Decider = self.admission.decider
+        self.hosts: Hosts = self.admission.hosts
+        self._announcer = self.drops.announcer
+        self.waits: Waits = Waits(self.crawler, self.clock)
         self._asking: Places[Origin] = Places(lambda _: 1)
         """The request of each origin that asks the admission."""
-        admission.on_hold_changed(self.waits.hold_changed)
+        self.admission.on_hold_changed(self.waits.hold_changed)
 
     async def ask(self, request: Request, decision: Decision, ticket: Ticket) -> Request | None:
         """Give one of the five answers: return None, or the copy for the queue; else raise."""
-        was_closing = self._admission.is_closing
+        was_closing = self.admission.is_closing
         try:
             source = Source(ticket.source)
             decision = await self._decide(request, decision, source)
@@ -113,12 +103,12 @@ class Gate:
                 decision = await self._wait_for_turn(request, decision, source)
             return self._finish(request, decision, ticket, source)
         except CrawlClosingError:
-            if self._dry_run is not None:  # which drops nothing
+            if self.dry_run is not None:  # which drops nothing
                 store_grant(request, request.url)
                 return None
             # A direct request that is given back comes again at once: not a second time.
             is_second = was_closing and ticket.was_given_back
-            if source is Source.DIRECT and (is_second or not self._stores_requests):
+            if source is Source.DIRECT and (is_second or not self.stores_requests):
                 raise self.drop(request, CLOSING.with_origin(decision.origin)) from None
             return self.give_back(request, source)
         except (IgnoreRequest, CancelledError):  # in Twisted, the latter is an Exception
@@ -136,10 +126,10 @@ class Gate:
         origin, verdict, entry = decision.origin, decision.verdict, decision.entry
         if source is not Source.DIRECT or origin is None or entry is None:
             return decision
-        may_wait = self._dry_run is None and verdict is not None and not verdict.allowed
-        if not may_wait or not self._deferral.would_defer(source, entry):
+        may_wait = self.dry_run is None and verdict is not None and not verdict.allowed
+        if not may_wait or not self.admission.deferral.would_defer(source, entry):
             return decision
-        hold = self._deferral.until_next_try(entry)
+        hold = self.admission.deferral.until_next_try(entry)
         await self.waits.wait(origin, hold, source)
         return await self._look_up(request, decision._replace(verdict=None), source)
 
@@ -155,7 +145,7 @@ class Gate:
             with self.waits.not_counted(source):
                 await self._asking.wait(origin)
             # At the close, all in the line come here in turn.
-            if self._admission.is_closing and source is not Source.DIRECT:
+            if self.admission.is_closing and source is not Source.DIRECT:
                 self._asking.leave(origin)
                 raise CrawlClosingError
         try:
@@ -165,7 +155,7 @@ class Gate:
                 decision = await self._decide(request, decision, source)
                 if not self._may_be_held(decision, source):
                     return decision
-                hold = self._admission.admit(origin, lambda: request, decision.entry)
+                hold = self.admission.admit(origin, lambda: request, decision.entry)
                 if hold is None:
                     return decision
                 await self.waits.wait(origin, hold, source)
@@ -175,9 +165,9 @@ class Gate:
     def _may_be_held(self, decision: Decision, source: Source) -> bool:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
         verdict, entry, origin = decision.verdict, decision.entry, decision.origin
-        if self._dry_run is not None or source in AGAIN:
+        if self.dry_run is not None or source in AGAIN:
             return False
-        if source in QUEUED and self._admission.queues:
+        if source in QUEUED and self.admission.queues:
             return False
         if verdict is None or not verdict.allowed or entry is None or origin is None:
             return False
@@ -187,20 +177,20 @@ class Gate:
         self, request: Request, decision: Decision, ticket: Ticket, source: Source
     ) -> Request | None:
         verdict, host = decision.verdict, host_of(request)
-        if self._dry_run is not None:
+        if self.dry_run is not None:
             self.let_pass(request, decision, ticket)
-            self._dry_run.report(request, decision, source)
+            self.dry_run.report(request, decision, source)
             return None
         is_dropping = source is not Source.RESPONSE and self.hosts.is_dropping(host)
         if verdict is None or (verdict.allowed and is_dropping):
-            stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+            stats.count(self.crawler, stats.BACK_OFF_DROPPED)
             self._logger.debug("Dropped (its host refuses all): %s", printable_request(request))
             raise IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
         if not verdict.allowed:
             # What the wire gives back a second time might come to it again at once, for ever.
             was_given_back = source is Source.WIRE and ticket.was_given_back
             may_go_back = source is not Source.DIRECT and not was_given_back
-            if may_go_back and self._deferral.would_defer(source, decision.entry):
+            if may_go_back and self.admission.deferral.would_defer(source, decision.entry):
                 return self.give_back(request, source)
             raise self._drop_disallowed(request, decision, source)
         self.let_pass(request, decision, ticket, self.hosts.delays.kept(decision))
@@ -214,7 +204,7 @@ class Gate:
         """
         before = ticket_of(request)
         store_source(request, source)
-        returned: Request | None = await ensure_awaitable(self._process_request(request))
+        returned: Request | None = await ensure_awaitable(self.process_request(request))
         ticket = ticket_of(request)
         if ticket is None:
             request.meta.pop(TICKET_KEY, None)
@@ -235,13 +225,13 @@ class Gate:
             end = entry.end
             if entry.is_unused or source == _WIRE:
                 # It may have expired, and decides on its first page all the same.
-                end = max(end, self._clock.time() + _LIFE)
+                end = max(end, self.clock.time() + _LIFE)
                 entry.mark_used()
         if override is not None:
             end = min(end, override.until or math.inf)
             if override.policy != "file":
                 valid_for = None
-        if self._dry_run is not None:
+        if self.dry_run is not None:
             valid_for, end = valid_for if origin else None, math.inf
         # A plain tuple, in less time.
         request.meta[TICKET_KEY] = request.url, valid_for, end, delay, source, own_dont_filter
@@ -254,17 +244,17 @@ class Gate:
 
     def give_back(self, request: Request, source: Source) -> Request:
         """Return a copy for the scheduler; drop what it would lose, as the crawl closes."""
-        is_lost = not self._stores_requests and source is not Source.DIRECT
-        if self._admission.is_closing and is_lost:
+        is_lost = not self.stores_requests and source is not Source.DIRECT
+        if self.admission.is_closing and is_lost:
             raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
-        stats.count(self._crawler, stats.RETURNED)
+        stats.count(self.crawler, stats.RETURNED)
         return copy_for_scheduler(request)
 
     def drop(
         self, request: Request, verdict: Verdict, judgement: Judgement | None = None
     ) -> RobotsTxtDisallowed:
         """Log and count the drop, and ``judgement``; return the exception to raise."""
-        self._drops.report(request, verdict, judgement=judgement)
+        self.drops.report(request, verdict, judgement=judgement)
         if judgement is None:
             return RobotsTxtDisallowed(verdict)
         self.decider.usage_judge.report(request, judgement)
@@ -280,21 +270,21 @@ class Gate:
         if origin is not None:
             self._announcer.send_verdict(request, verdict, origin, decision)
         if verdict.reason is Reason.UNREACHABLE and source is Source.OVERDUE:
-            stats.count(self._crawler, stats.DEFERRED_DROPPED)
+            stats.count(self.crawler, stats.DEFERRED_DROPPED)
         error = self.drop(request, verdict.with_origin(origin), decision.judgement)
         error.__cause__ = dns_error_of(verdict, origin)
         return error
 
     def drop_after_error(self, request: Request, error: Exception) -> None:
         """Log and count an error; raise what drops ``request``, or let it pass in a dry run."""
-        is_dropped = self._dry_run is None
+        is_dropped = self.dry_run is None
         self._logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "dropped" if is_dropped else "sent, as this is a dry run",
             printable_request(request),
             exc_info=error,
         )
-        stats.count(self._crawler, stats.ERROR_COUNT)
+        stats.count(self.crawler, stats.ERROR_COUNT)
         if is_dropped:
             raise self.drop(request, _ERROR) from error
         store_grant(request, request.url)
@@ -308,12 +298,12 @@ class Gate:
         while decision.verdict is None:
             if is_to_be_sent and self.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
-            stats.count(self._crawler, stats.WAITED)
+            stats.count(self.crawler, stats.WAITED)
             while is_to_be_sent and (hold := self.hosts.pause_of(origin, request)):
                 await self.waits.wait(origin, hold, source)
             with self.waits.not_counted(source):
                 decision = await self.decider.decision(request, decision, stays=source in STAYING)
-            verdict, entry, now = decision.verdict, decision.entry, self._clock.time()
+            verdict, entry, now = decision.verdict, decision.entry, self.clock.time()
             # A new entry decides at the wire, even if it has expired already.
             is_new = is_again and entry is not None and now - entry.start < _LIFE
             if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):

@@ -13,7 +13,7 @@ Scrapy has no public hook here. If a downloader has no place for it, no page is 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -41,9 +41,8 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.concurrency import Clock, within
 from scrapy_rep.utils.download_slots import SLOT_KEY, concurrency_of_slot
 from scrapy_rep.utils.requests import host_of, origin_of_request
-from scrapy_rep.utils.scrapy_internals import wrap_downloads
+from scrapy_rep.utils.scrapy_internals import Download, wrap_downloads
 
-_Download = Callable[[Request], Awaitable[Response]]
 _READING: Final = 1.0
 """Maximum seconds for which the opening of the spider waits for the pauses."""
 _LONGEST: Final = 2.0
@@ -90,7 +89,7 @@ class Wire:
         if not self.is_installed:
             raise IgnoreRequest("the downloader has no download_request_async")
 
-    async def download(self, request: Request, download: _Download) -> Response:
+    async def download(self, request: Request, download: Download) -> Response:
         """Call ``download`` when ``request`` may be sent, at once if it is for a robots.txt."""
         meta = request.meta
         if TRANSFER_KEY in meta:
@@ -136,7 +135,7 @@ class Wire:
                 return Response(request.url)
         return response
 
-    async def _download_again(self, download: _Download, request: Request) -> Response:
+    async def _download_again(self, download: Download, request: Request) -> Response:
         # Nothing was sent yet. In a pause that has begun since, only the probe may be.
         host = self._paused.get(host_of(request))
         if host and host.under_way is not request and self.gate.decider.origin_governing(request):

@@ -84,7 +84,7 @@ def test_a_direct_request_stays_direct_after_a_new_decision():
     async def decides(request):
         scene.allow(request, 60, source="wire")
 
-    scene.gate._process_request = decides
+    scene.gate.process_request = decides
     request = page(1)
     scene.allow(request, 0, source="direct")
     asyncio.ensure_future(scene.gate.again(request, Source.WIRE))  # noqa: RUF006 - it ends now
@@ -123,7 +123,7 @@ def test_what_is_given_back_has_its_own_headers():
     async def gives_back(request):
         return request.copy()
 
-    scene.gate._process_request = gives_back
+    scene.gate.process_request = gives_back
     task = scene.downloads(request, seconds=0)
     assert task.exception().request.headers == request.headers == {}
 
@@ -134,7 +134,7 @@ def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     async def undecided(request):
         del request.meta[TICKET_KEY]
 
-    scene.gate._process_request = undecided
+    scene.gate.process_request = undecided
     request = page(1)
     scene.downloads(request, seconds=0)
     assert scene.sent == [(request, 0.0)]
@@ -203,7 +203,7 @@ def test_what_was_decided_at_the_wire_is_decided_again_if_its_place_comes_too_la
         decided.append(scene.worker.time.now)
         scene.allow(request, 1, delay=0.0)
 
-    scene.gate._process_request = for_a_second
+    scene.gate.process_request = for_a_second
     scene.downloads(late, seconds=0)
     scene.worker.time.advance(5)
     scene.ends[0].set_result(None)
