@@ -109,8 +109,6 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
             pages[request.url] = dict(request.meta)
 
     class Spider(Downloads):
-        handle_httpstatus_all = False
-
         def prepare(self, request):
             return super().prepare(request).replace(meta=dict(getattr(request, "meta", {})))
 

@@ -90,7 +90,6 @@ class ListSpider(scrapy.Spider):
     """Fetches the requests it is given; ``then`` may add others for a response."""
 
     name = "list"
-    handle_httpstatus_all = True
     settings_before = SETTINGS
     """Of a crawl in a process of its own."""
 

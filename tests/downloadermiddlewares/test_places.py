@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from scrapy import Request
 
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, ListSpider, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import a_while, until
 
@@ -48,7 +48,7 @@ def redirected(web):
     )
     meta = {"handle_httpstatus_all": False}
     urls = [Request(front.url(f"/{n}"), meta=meta) for n in range(PAGES)]
-    return sites, urls, {"spidercls": Following}
+    return sites, urls, {}
 
 
 def retried(web):
@@ -56,7 +56,7 @@ def retried(web):
     meta = {"handle_httpstatus_all": False}
     urls = [Request(site.url("/"), meta=meta) for site in sites]
     settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0}
-    return sites, urls, {"spidercls": Following, "settings": settings}
+    return sites, urls, {"settings": settings}
 
 
 def unreachable_before(web, number=PAGES):
@@ -73,12 +73,6 @@ def direct(web, number=PAGES):
 def another_queue(web):
     sites, urls, _ = new_sites(web)
     return sites, urls, {"settings": SCRAPYS_QUEUE}
-
-
-class Following(ListSpider):
-    """Leaves redirects and retries to Scrapy."""
-
-    handle_httpstatus_all = False
 
 
 ALL = {"CONCURRENT_REQUESTS": MOST}

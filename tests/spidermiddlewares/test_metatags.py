@@ -43,8 +43,6 @@ PATHS = {
 
 
 class TaggedSpider(ListSpider):
-    handle_httpstatus_all = False
-
     def parse(self, response):
         self.crawl.responses.append(response)
         if "from" in response.url:

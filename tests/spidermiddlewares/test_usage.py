@@ -39,7 +39,6 @@ ALL = set(SITES)
 
 
 class ItemSpider(ListSpider):
-    handle_httpstatus_all = False
     item = Declared
 
     def parse(self, response):

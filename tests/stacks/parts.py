@@ -13,7 +13,6 @@ from tests.crawling.crawl import ListSpider, OfCrawler
 class StackSpider(ListSpider):
     """Fetches the requests it is given, as a spider does that asks for nothing special."""
 
-    handle_httpstatus_all = False
     handle_httpstatus_list = (403, 404, 407, 502)
 
     def prepare(self, request):
