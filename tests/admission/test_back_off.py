@@ -12,7 +12,7 @@ from scrapy.exceptions import StopDownload
 
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, hearing, stat
 from tests.crawling.web import answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
 from tests.waiting import until
@@ -145,19 +145,16 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     assert dropped <= set(result.messages(logging.DEBUG))
 
 
-def stops_downloads(crawler):
-    def stop(request, **_):
+async def test_an_answer_that_is_not_read_to_its_end_is_an_answer(web):
+    def stop(request):
         if not request.url.endswith("/robots.txt"):
             raise StopDownload
 
-    crawler.signals.connect(stop, signals.headers_received, weak=False)
-
-
-async def test_an_answer_that_is_not_read_to_its_end_is_an_answer(web):
     site = web.site(answer(404), paths={"/0": [refuses(429, "1"), OK], "*": [OK]})
     phases = [[scrapy.Request(site.url(path), dont_filter=True) for path in PAGES]]
     own = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    result = await crawl(site.url("/0"), settings=own, opened=stops_downloads, phases=phases)
+    opened = hearing(signals.headers_received, stop)
+    result = await crawl(site.url("/0"), settings=own, opened=opened, phases=phases)
     assert len(site.targets) == 1 + len(PAGES)
     assert result.stats["robotstxt/back_off"] == 1
     assert "robotstxt/back_off_dropped" not in result.stats

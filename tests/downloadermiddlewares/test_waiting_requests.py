@@ -22,10 +22,6 @@ def crawl(*requests, settings=None, **kwargs):
     return crawl_with(*requests, settings={**SCRAPYS_QUEUE, **(settings or {})}, **kwargs)
 
 
-def have_waited(crawler, number):
-    return stat(crawler, "robotstxt/waited") >= number
-
-
 async def test_waiters_with_other_tokens_get_their_own_rules(web):
     body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
     site = web.site(held(robots(body)))
@@ -34,8 +30,11 @@ async def test_waiters_with_other_tokens_get_their_own_rules(web):
         for agent in "abc"
         for path in "abc"
     ]
-    all_wait = releasing_when(lambda crawler: have_waited(crawler, len(pages)), site)
-    result = await crawl(*pages, meanwhile=all_wait)
+
+    def all_wait(crawler):
+        return stat(crawler, "robotstxt/waited") >= len(pages)
+
+    result = await crawl(*pages, meanwhile=releasing_when(all_wait, site))
     assert sorted(result.dropped) == [site.url("/a?a"), site.url("/b?b")]
     assert len(site.robots_requests) == 1
 

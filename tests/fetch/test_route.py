@@ -24,7 +24,7 @@ from scrapy_rep.fetch.is_from_origin import route_failure_in_answer, route_failu
 from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.transfer import Answer, Transfer
 from scrapy_rep.protocol.origin import origin_of
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, OfCrawler, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, redirect, robots
 from tests.ports import refusing_port
@@ -66,20 +66,14 @@ class Unloadable:
         raise RuntimeError("a library is missing")
 
 
-class Rewriting:
+class Rewriting(OfCrawler):
     """Sends everything to an API, as middlewares of rendering services do."""
 
-    def __init__(self, api):
-        self.api = api
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler.settings["API"])
-
     def process_request(self, request):
-        if request.url.startswith(self.api):
+        api = self.settings["API"]
+        if request.url.startswith(api):
             return None
-        return request.replace(url=f"{self.api}/?url={request.url}", dont_filter=True)
+        return request.replace(url=f"{api}/?url={request.url}", dont_filter=True)
 
 
 def through_api(api):

@@ -1,7 +1,7 @@
 """What every store does, whatever it is made of."""
 
 import sqlite3
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
 from time import sleep, time
@@ -66,17 +66,8 @@ def release(store, key, holder):
 
 
 def at_once(*calls):
-    results = [None] * len(calls)
-
-    def run(number):
-        results[number] = calls[number]()
-
-    threads = [threading.Thread(target=run, args=[number]) for number in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(lambda call: call(), calls))
 
 
 class Contract:

@@ -51,11 +51,10 @@ def test_lines_of_a_kind_are_logged_ten_times_then_at_debug(lines):
     ]
 
 
-@pytest.mark.parametrize("runs", [2])
-async def test_each_crawl_logs_ten_lines_of_a_kind(web, runs):
+async def test_each_crawl_logs_ten_lines_of_a_kind(web):
     slow = [web.site(robots("User-agent: *\nCrawl-delay: 0.1\n")) for _ in range(13)]
     failing = [web.site(answer(503)) for _ in range(12)]
-    for _ in range(runs):
+    for _ in range(2):
         result = await crawl(*(site.url("/") for site in slow + failing))
         for kind, level in ((" asks for ", logging.INFO), (" is unreachable", logging.WARNING)):
             told = [

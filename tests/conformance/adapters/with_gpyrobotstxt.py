@@ -2,12 +2,8 @@ from gpyrobotstxt.robots_cc import RobotsMatcher
 from pipe import escaped, serve
 
 
-def parse(body):
-    return body
-
-
 def allowed(body, token, url):
     return RobotsMatcher().one_agent_allowed_by_robots(body, token, escaped(url))
 
 
-serve(parse, allowed, package="gpyrobotstxt")
+serve(bytes, allowed, package="gpyrobotstxt")
