@@ -5,14 +5,15 @@ import logging
 import pytest
 
 from scrapy_rep import RobotsSitemapSpider
-from tests import forking
-from tests.crawling.crawl import closing_when, crawl, releasing_when
+from tests.crawling.crawl import SETTINGS, closing_when, crawl, releasing_when
+from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE
 
 
 class SitemapSpider(RobotsSitemapSpider):
     name = "sitemaps"
+    settings_before = SETTINGS
 
     def __init__(self, requests=(), crawl=None, then=None, **kwargs):
         super().__init__(**kwargs)
@@ -104,31 +105,15 @@ async def test_a_crawl_may_close_while_a_robots_txt_is_waited_for(web):
     assert result.messages(logging.ERROR, "") == []
 
 
-CLOSES_WHILE_IT_WAITS = """
-import sys
-from scrapy.crawler import CrawlerProcess
-from scrapy_rep import RobotsSitemapSpider
-
-class Spider(RobotsSitemapSpider):
-    name = "sitemaps"
-    sitemap_urls = sys.argv[1:]
-
-reactor = "twisted.internet.selectreactor.SelectReactor"
-settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory://"}
-process = CrawlerProcess({**settings, "TWISTED_REACTOR": reactor, "CLOSESPIDER_TIMEOUT": 1})
-process.crawl(Spider)
-process.start()
-"""
-
-
-def test_a_crawl_without_asyncio_may_close_while_a_robots_txt_is_waited_for(web, tmp_path):
+def test_a_crawl_without_asyncio_may_close_while_a_robots_txt_is_waited_for(web):
     site = web.site(answer(503))
-    script = tmp_path / "crawl.py"
-    script.write_text(CLOSES_WHILE_IT_WAITS)
-    run = forking.run(str(script), site.url("/robots.txt"))
-    assert "closespider_timeout" in run.stderr
+    script = [["stats", {"robotstxt/outcome_count/unreachable": 1}], ["close"]]
+    own = {"spider": f"{__name__}.SitemapSpider", "script": script}
+    settings = {"REP_DEFER_TIMEOUT": PATIENCE, "REP_RETRY_DELAY": PATIENCE}
+    result = CrawlProcess("select", [site.url("/robots.txt")], **own, **settings).result()
+    assert result["stats"]["finish_reason"] == "enough"
     # Scrapy itself logs an error about its start requests.
-    assert "ERROR: Error while looking for the sitemaps" not in run.stderr
+    assert "ERROR: Error while looking for the sitemaps" not in result["log"]
 
 
 async def test_what_is_no_url_is_left_out(web):
