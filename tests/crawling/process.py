@@ -7,9 +7,13 @@ import threading
 from pathlib import Path
 from typing import ClassVar
 
+import scrapy
+
 from tests import forking
 from tests.waiting import PATIENCE
 
+MODES = ["asyncio", "select"] + ["none"] * (scrapy.version_info >= (2, 15))
+"""Of the Scrapy that is installed: before 2.15 it needs a reactor."""
 MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
 
 

@@ -6,20 +6,11 @@ import pytest
 import scrapy
 
 from tests.crawling.crawl import SCRAPYS_QUEUE
-from tests.crawling.process import CrawlProcess
+from tests.crawling.process import MODES, CrawlProcess
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.fetch.faults import FAULTS, ON_THE_WIRE, RULES_TEXT, bomb
 from tests.waiting import wait_until
 
-HAS_REACTORLESS = scrapy.version_info >= (2, 15)
-MODES = [
-    "asyncio",
-    "select",
-    pytest.param(
-        "none",
-        marks=pytest.mark.skipif(not HAS_REACTORLESS, reason="Scrapy before 2.15 needs a reactor"),
-    ),
-]
 SLOWLY = held(robots("User-agent: *\nDisallow: /\n"))
 SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 DEFERRED = 3600

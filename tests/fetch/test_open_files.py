@@ -7,7 +7,7 @@ import pytest
 import scrapy
 
 from tests.crawling.crawl import ListSpider, crawl
-from tests.crawling.process import CrawlProcess
+from tests.crawling.process import MODES, CrawlProcess
 from tests.crawling.web import robots
 
 resource = pytest.importorskip("resource")  # not on Windows
@@ -15,11 +15,9 @@ resource = pytest.importorskip("resource")  # not on Windows
 HOSTS, PAGES, SPARE = 40, 4, 50
 HANDLERS = "scrapy.core.downloader.handlers."
 AIOHTTP = {"DOWNLOAD_HANDLERS": {"http": f"{HANDLERS}_aiohttp.AiohttpDownloadHandler"}}
-MODES = [("asyncio", {}), ("select", {})]
-if scrapy.version_info >= (2, 15):
-    MODES.append(("none", {}))
+HOW = [(mode, {}) for mode in MODES]
 if scrapy.version_info >= (2, 19):
-    MODES.append(("asyncio", AIOHTTP))
+    HOW.append(("asyncio", AIOHTTP))
 
 
 class FewFiles(ListSpider):
@@ -33,7 +31,7 @@ class FewFiles(ListSpider):
             yield request
 
 
-@pytest.mark.parametrize(("mode", "settings"), MODES, ids=str)
+@pytest.mark.parametrize(("mode", "settings"), HOW, ids=str)
 def test_idle_connections_give_way_to_new_ones(web, tmp_path, mode, settings):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"), host="0.0.0.0")
     hosts = [*(f"127.0.1.{n}" for n in range(1, HOSTS)), "localhost"]

@@ -10,7 +10,6 @@ from functools import partial
 from ipaddress import ip_address
 
 import pytest
-import scrapy
 from scrapy import Request, exceptions
 from scrapy.exceptions import NotSupported
 from scrapy.http import Response
@@ -25,7 +24,7 @@ from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.transfer import Answer, Transfer
 from scrapy_rep.protocol.origin import origin_of
 from tests.crawling.crawl import SCRAPYS_QUEUE, OfCrawler, crawl
-from tests.crawling.process import CrawlProcess
+from tests.crawling.process import MODES, CrawlProcess
 from tests.crawling.web import answer, redirect, robots
 from tests.ports import refusing_port
 
@@ -233,10 +232,7 @@ async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     assert (len(told), len(warned)) == (3, 1)
 
 
-MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
-
-
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", MODES[1:])
 def test_the_same_in_the_other_modes(web, store, mode, certificate):
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
     tls = web.site(ALL_FORBIDDEN, certificate=certificate)
