@@ -11,7 +11,7 @@ from scrapy_rep import abort_disallowed
 from scrapy_rep.settings import INTERACTIVE
 from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, closing_when, crawl, stat
-from tests.crawling.web import HANGS, page, redirect, robots
+from tests.crawling.web import HANGS, RULES, page, redirect, robots
 from tests.extensions.evidence import lines as lines_of
 from tests.extensions.test_playwright import BrowserRequest
 from tests.spidermiddlewares.items import Declared, Frozen
@@ -19,7 +19,6 @@ from tests.test_spiders import SitemapSpider
 
 PASSWORD = "hush-hush"
 LICENSE = f'<https://me:{PASSWORD}@a.example/l>; rel="license"; type="application/rsl+xml"'
-RULES = "User-agent: *\nDisallow: /private\n"
 
 
 PAGES = {

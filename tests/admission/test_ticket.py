@@ -20,7 +20,7 @@ from scrapy_rep.admission.ticket import (
     ticket_of,
 )
 from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.web import RULES, answer, robots
 
 URL = "http://site.example/"
 
@@ -85,8 +85,6 @@ def test_what_was_allowed_is_read_and_is_nobody_elses():
 
 
 # In crawls: the note is the middleware's, and nobody's behind it.
-
-RULES = "User-agent: *\nDisallow: /private\n"
 
 
 def keys(metas):

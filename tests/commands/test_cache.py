@@ -7,9 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.crawling.web import answer, robots
+from tests.crawling.web import RULES, answer, robots
 
-RULES = "User-agent: *\nDisallow: /private\n"
 EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.server_process import Server
 
 PAGE = "<html><title>a page</title>words</html>"
+RULES = "User-agent: *\nDisallow: /private\n"
+"""Of sites whose story is not about rules."""
 HANGS = [["hold"]]
 """An answer that never comes, unless its site is released."""
 

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import AS_BY_DEFAULT, ListSpider, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.web import RULES, answer, robots
 from tests.crawling.web import page as page_with
 from tests.docs.blocks import (
     ROOT,
@@ -29,7 +29,6 @@ PROJECT = {
     # A machine that is busy is no site that fails.
     f"REP_TIMEOUT = {PATIENCE}\n",
 }
-RULES = "User-agent: *\nDisallow: /private\n"
 SYMPTOMS = "docs/usage/first-hour.rst"
 TIMES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "(a moment)"),

@@ -6,12 +6,11 @@ from scrapy.settings import default_settings
 from twisted.internet.defer import Deferred, gatherResults
 
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, closing_when, crawl
-from tests.crawling.web import answer, page, robots
+from tests.crawling.web import RULES, answer, page, robots
 from tests.docs.blocks import lines_of, logged_by, of_kind, sections, unindented
 from tests.docs.test_console import FollowingSpider
 
 PAGE = "docs/usage/first-hour.rst"
-RULES = "User-agent: *\nDisallow: /private\n"
 STORED = {"REP_STORE": "sqlite:///robots.sqlite"}
 
 

@@ -13,10 +13,9 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtFetchMiddleware, SettingsError
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import OfCrawler, close, crawl, hearing
-from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
+from tests.crawling.web import HANGS, PAGE, RULES, answer, redirect, robots
 from tests.waiting import PATIENCE, until
 
-RULES = "User-agent: *\nDisallow: /private\n"
 NAMED = "User-agent: *\nDisallow:\n\nUser-agent: otherbot\nDisallow: /for-others\n"
 
 

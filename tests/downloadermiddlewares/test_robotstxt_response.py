@@ -13,8 +13,8 @@ from tests.crawling.crawl import (
     hearing,
     releasing_as_it_closes,
 )
-from tests.crawling.web import answer, held, redirect, robots
-from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
+from tests.crawling.web import RULES, answer, held, redirect, robots
+from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
 

@@ -9,10 +9,9 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep import abort_disallowed
 from tests.crawling.crawl import crawl, stat
-from tests.crawling.web import answer, held, robots
+from tests.crawling.web import RULES, answer, held, robots
 from tests.waiting import until
 
-RULES = "User-agent: *\nDisallow: /private\n"
 LINK = re.compile(r'src="([^"]+)"')
 
 

@@ -13,11 +13,10 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_rep.cache import lookups
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl, hearing
-from tests.crawling.web import answer, held, redirect, robots
+from tests.crawling.web import RULES, answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, until
 
-RULES = "User-agent: *\nDisallow: /private\n"
 DAY = 86_400
 
 

@@ -20,11 +20,10 @@ from tests.crawling.crawl import (
     releasing_as_it_closes,
     stat,
 )
-from tests.crawling.web import HANGS, answer, held, robots
+from tests.crawling.web import HANGS, RULES, answer, held, robots
 from tests.test_signals import Ear
 from tests.waiting import until
 
-RULES = "User-agent: *\nDisallow: /private\n"
 NO_LONGER = "robotstxt/outcome_count/unreachable"
 """Would be there if something had waited for a robots.txt that hangs, as long as that may take."""
 LONG = 3600

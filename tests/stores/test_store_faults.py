@@ -19,12 +19,11 @@ from scrapy_rep.stores.uri import display_name
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.concurrency import Clock
 from tests.crawling.crawl import Lines, crawl, stat
-from tests.crawling.web import answer, held, robots
+from tests.crawling.web import RULES, answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.stores.test_contract import sqlite
 from tests.waiting import PATIENCE, until, wait_until
 
-RULES = "User-agent: *\nDisallow: /private\n"
 DAY = 86_400
 BOUND = 2
 """Calls of a broken store that its crawl makes, and waits for the end of, until it is told that time
