@@ -31,18 +31,15 @@ def gate_of(worker, process_request):
 class Scene:
     """The wire of a worker whose site has a delay of one second."""
 
-    def __init__(self, returned=None, places=16):
+    def __init__(self, places=16):
         self.worker = worker = Worker(CONCURRENT_REQUESTS=places)
         worker.knows_delay(delay=1)
         self.sent = []
-        self.returned = returned
         self.gate = gate_of(worker, self.decide_again)
         self.wire = Wire(worker.crawler, worker.admission, self.gate, worker.time.clock)
 
     async def decide_again(self, request):
-        if self.returned is None:
-            self.allow(request, 60)
-        return self.returned
+        self.allow(request, 60)
 
     def allow(self, request, seconds, delay=1.0, **more):
         ticket = Ticket(request.url, None, self.worker.time.wall + seconds, delay)
@@ -68,14 +65,6 @@ def test_a_decision_that_is_not_valid_any_longer_is_made_again():
     request = page(1)
     scene.downloads(request, seconds=0)
     assert scene.sent == [(request, 0.0)]
-
-
-def test_what_is_given_back_by_the_new_decision_is_not_sent():
-    back = Request("http://a.example/back")
-    scene = Scene(returned=back)
-    task = scene.downloads(page(1), seconds=0)
-    assert task.exception().request is back
-    assert scene.sent == []
 
 
 def test_a_direct_request_stays_direct_after_a_new_decision():
@@ -116,16 +105,19 @@ def test_what_has_to_wait_long_is_given_back():
     assert len(scene.sent) == 1
 
 
-def test_what_is_given_back_has_its_own_headers():
+def test_what_is_given_back_by_the_new_decision_is_not_sent_and_has_its_own_headers():
     scene = Scene()
-    request = page(1)
+    request, returned = page(1), []
 
     async def gives_back(request):
-        return request.copy()
+        returned.append(request.copy())
+        return returned[0]
 
     scene.gate.process_request = gives_back
     task = scene.downloads(request, seconds=0)
-    assert task.exception().request.headers == request.headers == {}
+    assert task.exception().request is returned[0]
+    assert returned[0].headers == request.headers == {}
+    assert scene.sent == []
 
 
 def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
