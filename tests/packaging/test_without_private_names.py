@@ -65,7 +65,7 @@ async def warnings_of(web):
 async def test_without_a_name_that_it_needs_the_queue_is_scrapys(web, hide, of_class, name):
     hide(of_class, {name})
     (warning,) = await warnings_of(web)
-    assert re.search(rf"\b{name}\b", warning)
+    assert re.match(rf"Scrapy('s \w+)? has no [\w.]*\b{name}\b[\w.]*, which ", warning)
     assert "Scrapy's own priority queue is used" in warning
 
 

@@ -1,15 +1,12 @@
 """When ours is the priority queue, and which queue classes of the settings it can replace."""
 
-from types import SimpleNamespace
-
 import pytest
-from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.settings import Settings
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 
 from scrapy_rep import Addon
 from scrapy_rep.utils import download_slots
-from scrapy_rep.utils.scrapy_internals import NEEDED, describe_missing_attribute
+from scrapy_rep.utils.scrapy_internals import describe_missing_attribute
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.scheduler.queues import Doors, FakeCrawler, ours
@@ -82,23 +79,3 @@ def test_a_queue_for_concurrent_requests_per_ip_is_left_to_the_user():
     # As Scrapy's queue does.
     with pytest.raises(ValueError, match="CONCURRENT_REQUESTS_PER_IP"):
         ours(FakeCrawler(Doors(), CONCURRENT_REQUESTS_PER_IP=2))
-
-
-@pytest.mark.parametrize(
-    "path", [*NEEDED, *(f"downloader.{name}" for name in download_slots.NEEDED)]
-)
-def test_without_a_part_of_scrapy_its_own_priority_queue_is_used(path, caplog):
-    crawler = FakeCrawler(Doors())
-    holder = crawler
-    *above, name = f"engine.{path}".split(".")
-    for each in above[:-1]:
-        holder = getattr(holder, each)
-    part = getattr(holder, above[-1])
-    names = {each for each in dir(part) if not each.startswith("__")} - {name}
-    setattr(holder, above[-1], SimpleNamespace(**{each: getattr(part, each) for each in names}))
-    queue = ours(crawler)
-    assert type(queue) is DownloaderAwarePriorityQueue
-    (told,) = [text for text in caplog.messages if "priority queue is used" in text]
-    what = f"downloader has no {name}" if name in download_slots.NEEDED else f"engine has no {path}"
-    assert told.startswith(f"Scrapy's {what}, which ")
-    assert not crawler.doors.admission.queues
