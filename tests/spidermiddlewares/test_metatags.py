@@ -153,21 +153,6 @@ async def test_only_links_of_an_html_page_are_not_followed(web):
     assert result.stats["robotstxt/tags/nofollow"] == sent.count(False)
 
 
-async def test_the_first_ten_links_are_logged_and_all_are_counted(web):
-    hrefs = [f"/{number}" for number in range(15)]
-    body = NOFOLLOW_TAG + "".join(f"<a href='{href}'>" for href in hrefs)
-    site = web.site(answer(404), paths={"/page": page(body)})
-    result = await crawl(site.url("/page"), then=links())
-    lines = result.messages(logging.INFO)
-    logged = [line.partition("): ")[2] for line in lines if line.startswith("Ignoring link ")]
-    assert [line.partition(" - ")[0] for line in logged] == [
-        f"<GET {site.url(href)}>" for href in hrefs[:10]
-    ]
-    assert "Links ignored (nofollow in robots meta tag or X-Robots-Tag): 15" in lines
-    assert result.stats["robotstxt/tags/nofollow"] == 15
-    assert result.stats["robotstxt/forbidden_reason_count/nofollow"] == 15
-
-
 @pytest.mark.parametrize("hrefs", [range(20_001), ["?" + "a=1&" * 2**18]], ids=["many", "long"])
 async def test_a_page_with_more_links_than_are_read_is_taken_to_link_to_everything(web, hrefs):
     body = NOFOLLOW_TAG + "".join(f"<a href={href}>" for href in hrefs)

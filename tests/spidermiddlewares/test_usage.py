@@ -59,6 +59,10 @@ class Told:
         self.wire = {name for name, site in sites.items() if site.targets}
         self.dropped = {self.name(failure.request.url) for failure in crawl.failures}
 
+    def told(self, begin):
+        """Return the lines of the log that begin so."""
+        return [line for line in self.crawl.messages(logging.INFO) if line.startswith(begin)]
+
     def name(self, url):
         return next(name for name, site in self.sites.items() if url.startswith(site.url("")))
 
@@ -101,6 +105,11 @@ async def test_record_drops_nothing(web):
     assert {name for name, said in results.items() if said == {"ai-training": "disallow"}} == NO
     refused = {found.name(what["request"].url) for what in found.judged if what["refused"]}
     assert refused == NO
+    assert found.crawl.stats["robotstxt/usage_disallowed"] == len(NO)
+    begin = "Usage preferences disallow a declared use (ai-training: disallow)"
+    assert len(found.told(begin)) == len(NO)
+    assert found.told("Pages of which usage preferences disallow a declared use: 6")
+    assert not found.told("Items dropped because of usage preferences")
     noted = {found.name(r.url): r.meta["robotstxt"]["usage"] for r in found.crawl.responses}
     said = {"source": "content-usage", "label": "train-ai"}
     by_file = {**said, "value": "allow", "raw": "train-ai=y", "line": 2, "place": "robots.txt"}
@@ -117,33 +126,8 @@ async def test_drop_items(web):
     assert found.wire == ALL
     assert found.kept == ALL - NO
     assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(NO)
-
-
-@pytest.mark.parametrize(
-    ("action", "logger", "begin", "of"),
-    [
-        (
-            "record",
-            "usage",
-            "Usage preferences disallow a declared use (ai-training: disallow)",
-            12,
-        ),
-        ("drop-items", "base", "Dropped item (usage preferences, ai-training: disallow): ", 24),
-    ],
-)
-async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action, logger, begin, of):
-    site = web.site(usage("Content-Usage: train-ai=n"), paths={"*": page()})
-    urls = [site.url(f"/{number}") for number in range(12)]
-    settings = {"REP_USAGE_ACTION": action, **TRAINING}
-    result = await crawl(*urls, settings=settings, spidercls=ItemSpider)
-    lines = result.messages(logging.INFO)
-    assert len([line for line in lines if line.startswith(begin)]) == 10
-    of_logger = result.messages(name=f"scrapy_rep.spidermiddlewares.{logger}")
-    assert len([line for line in of_logger if line.startswith(begin)]) == of
-    assert "Pages of which usage preferences disallow a declared use: 12" in lines
-    dropped = "Items dropped because of usage preferences: 24"
-    assert (dropped in lines) is (action == "drop-items")
-    assert result.stats["robotstxt/usage_disallowed"] == 12
+    assert len(found.told("Dropped item (usage preferences, ai-training: disallow): ")) == 10
+    assert found.told("Items dropped because of usage preferences: 12")
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
