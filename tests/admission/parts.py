@@ -17,23 +17,6 @@ TIMEOUT = 60.0
 DEFERRING = {"REP_DEFER_TIMEOUT": TIMEOUT}
 
 
-class ObservedDecider(Decider):
-    def __init__(self, *parts):
-        super().__init__(*parts)
-        self.under_way = 0
-        self.most = 0
-        """How many lookups were under way at a time."""
-
-    def start_lookup(self, request, done):
-        def observed(result):
-            self.under_way -= 1
-            done(result)
-
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
-        super().start_lookup(request, observed)
-
-
 class Parts:
     """The parts of a crawl, as ``CrawlParts`` builds them; ``store`` has the leases of hosts."""
 
@@ -46,7 +29,7 @@ class Parts:
         self.lookups = self.network.lookups(self.entries, permits=permits)
         self.cache = self.lookups.cache
         self.overrides = Overrides(options.overrides, time.clock.time)
-        self.decider = ObservedDecider(crawler, self.lookups, self.overrides)
+        self.decider = Decider(crawler, self.lookups, self.overrides)
         self.store = lease_store(time) if store is None else store
         self.admission = Admission(
             crawler,

@@ -81,10 +81,10 @@ def test_no_more_lookups_are_under_way_than_there_is_room_for():
         scene.push(origin)
         assert scene.queue.pop() is None  # a lookup is handed over, and begins later
     settle()
-    assert scene.decider.under_way == 16
+    assert len(scene.lookups._all) == 16
     while scene.network.under_way:
+        assert len(scene.lookups._all) <= 16
         scene.comes(next(iter(scene.network.under_way)))
-    assert scene.decider.most == 16
     assert scene.fetched == origins
     assert len(scene.leaves()) == len(origins)
 
@@ -93,11 +93,11 @@ def test_room_that_comes_as_a_fetch_is_slow_is_used():
     scene = Scene(permits=1)
     scene.asks(A, B, C, D)
     assert scene.fetched == [A]
-    assert scene.decider.under_way == 1
+    assert len(scene.lookups._all) == 1
     scene.time.advance(1)
     settle()
     assert scene.fetched == [A, B]
-    assert scene.decider.under_way == 2
+    assert len(scene.lookups._all) == 2
 
 
 def test_in_a_pause_of_its_host_no_robotstxt_is_fetched():
