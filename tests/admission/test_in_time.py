@@ -8,8 +8,6 @@ import math
 
 import pytest
 from scrapy import Request
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from scrapy_rep.admission import hosts
 from tests.admission.worker import DELAY, SITE, Worker, page
@@ -25,18 +23,6 @@ def worker():
     worker = Worker()
     worker.knows_delay()
     return worker
-
-
-def pair(*, delay=None, **settings):
-    """Two workers with one store, which both know what the site asks for."""
-    first = Worker(**settings)
-    second = first.beside(**settings)
-    for each in (first, second):
-        if delay is None:
-            each.knows_no_rules()
-        else:
-            each.knows_delay(delay=delay)
-    return first, second
 
 
 @pytest.mark.parametrize(("latency", "next_at"), [(0.5, 2.5), (3.0, 5.0)])
@@ -93,44 +79,25 @@ def test_the_origins_of_a_host_share_its_turns_but_only_those_with_a_delay_wait(
     assert worker.leaves(page(1, "https://a.example")) is None
 
 
-class SlowStore:
-    """A store whose claims end when the test says so."""
+def test_if_the_request_is_cancelled_while_it_claims_the_next_may_be_sent(worker):
+    claim, answers = worker.store.claim, []
 
-    def __init__(self, store):
-        self.store = store
-        self.claims = []
+    async def slow_claim(*arguments):
+        answers.append(asyncio.get_running_loop().create_future())
+        await answers[-1]
+        return await claim(*arguments)
 
-    async def claim(self, *args, **kwargs):
-        self.claims.append(Deferred())
-        await maybe_deferred_to_future(self.claims[-1])
-        return await self.store.claim(*args, **kwargs)
-
-    def __getattr__(self, name):
-        return getattr(self.store, name)
-
-    def answers(self):
-        self.claims.pop(0).callback(None)
-        settle()
-
-
-@pytest.fixture
-def slow(worker):
-    slow = Worker(worker.time, store=SlowStore(worker.store))
-    slow.knows_delay()
-    return slow
-
-
-def test_if_the_request_is_cancelled_while_it_claims_the_next_may_be_sent(slow):
-    task = slow.sending(page(1))
+    worker.store.claim = slow_claim
+    task = worker.sending(page(1))
     settle()
     task.cancel()
     settle()
     with pytest.raises(asyncio.CancelledError):
         task.result()
-    task = slow.sending(page(2))
+    task = worker.sending(page(2))
     settle()
-    slow.store.claims.pop(0)
-    slow.store.answers()
+    answers[-1].set_result(None)
+    settle()
     assert task.result() is None
 
 
@@ -262,7 +229,10 @@ def test_a_probe_that_is_not_sent_begins_no_pause():
 
 
 def test_the_time_in_which_a_host_was_not_asked_is_no_time_of_refusals():
-    worker, other = pair(REP_DEFER_TIMEOUT=5)
+    worker = Worker(REP_DEFER_TIMEOUT=5)
+    other = worker.beside(REP_DEFER_TIMEOUT=5)
+    for each in (worker, other):
+        each.knows_no_rules()
     for number in (1, 2):
         sent = page(number)
         assert worker.sends(sent) is None
