@@ -56,10 +56,6 @@ def run_sql(folder, statement, *values):
         return connection.execute(statement, values).fetchone()
 
 
-def damage(folder, change, where="slot = 'a.example'"):
-    run_sql(folder, f"UPDATE requests SET {change} WHERE {where}")
-
-
 def connection_of(queue):
     return queue._requests._connection
 
@@ -144,11 +140,6 @@ def test_a_priority_of_any_size_is_written(tmp_path):
     assert sorted(found[2:]) == priorities[:2]
 
 
-def as_after_a_kill(folder):
-    """Return a copy of the files as they are: what another process would find."""
-    return shutil.copytree(folder, Path(f"{folder}-killed"))
-
-
 # What can't be read.
 
 
@@ -178,7 +169,7 @@ def test_what_the_disk_does_not_give_is_left_so_that_the_crawl_ends(tmp_path, ca
 def test_a_damaged_name_ends_the_crawl_and_what_is_left_stays(tmp_path, caplog, change, ends):
     requests = [each for host in "abc" for each in pages(f"{host}.example", 0, 1)]
     state = on_disk(tmp_path, *requests).close()
-    damage(tmp_path, change, "slot = 'b.example'")
+    run_sql(tmp_path, f"UPDATE requests SET {change} WHERE slot = 'b.example'")
     queue = on_disk(tmp_path, state=state)
     left = len(requests) - len(drain(queue))
     assert (left > 0) == ends
@@ -277,21 +268,8 @@ def test_a_second_crawl_on_the_same_jobdir_is_refused(tmp_path):
     assert drain(queue) == ["https://a.example/1"]
 
 
-def contains(data):
-    return lambda folder: file_of(folder).write_bytes(data)
-
-
 def runs(*statements):
     return lambda folder: [run_sql(folder, statement) for statement in statements]
-
-
-def replaced(old, new):
-    def change(folder):
-        content = file_of(folder).read_bytes()
-        assert content.count(old) == 1
-        file_of(folder).write_bytes(content.replace(old, new))
-
-    return change
 
 
 def damaged(name):
@@ -315,19 +293,13 @@ NO_FOLDER = "not usable .*Set JOBDIR to a new directory that can be written$"
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (contains(b"no database"), DAMAGED),
-        (contains(b"SQLite format 3\x00" + b"\x07" * 5000), DAMAGED),
+        (lambda folder: file_of(folder).write_bytes(b"no database"), DAMAGED),
         (overwritten, DAMAGED),
         (damaged("requests"), DAMAGED),
         (damaged("by_rank"), DAMAGED),
         (damaged("unreadable"), DAMAGED),
-        (
-            replaced(b"requestsrequests", b"\xefequests\xefequests"),
-            DAMAGED.replace(".*", ".*not valid UTF-8.*"),
-        ),
         (runs("PRAGMA application_id = 7"), OTHER),
         (runs("PRAGMA user_version = 99"), OTHER),
-        (runs("PRAGMA user_version = -1"), OTHER),
         # Its schema had another column, before the first release.
         (
             runs("ALTER TABLE requests RENAME COLUMN position TO p", "PRAGMA user_version = 1"),
@@ -364,7 +336,8 @@ def test_a_folder_that_can_not_be_written_is_refused(tmp_path):
 @pytest.mark.parametrize("killed", [False, True])
 def test_scrapys_queues_refuse_what_ours_left(tmp_path, killed):
     queue = on_disk(tmp_path, *pages("a.example", 1))
-    folder = as_after_a_kill(tmp_path) if killed else tmp_path
+    # After a kill another process finds the files as they are now.
+    folder = shutil.copytree(tmp_path, Path(f"{tmp_path}-killed")) if killed else tmp_path
     state = queue.close()
     if killed:
         state = json.loads((folder / "active.json").read_text())

@@ -124,7 +124,7 @@ FOREIGN = "it is of another program, or of another version.*; set REP_STORE to a
         # Python then fails to decode the message of SQLite.
         (
             changed(lambda data: data.replace(b"leasesleases", b"\xefeases\xefeases")),
-            f"it is damaged.*{OTHER_FILE}",
+            f"it is damaged .its schema is not valid UTF-8.{OTHER_FILE}",
         ),
         (changed(lambda data: data[:9_000]), f"it is damaged.*{OTHER_FILE}"),
         (changed(lambda data: data[:4_096] + os.urandom(8_192)), f"it is damaged.*{OTHER_FILE}"),
