@@ -182,6 +182,7 @@ def test_a_password_is_not_among_what_was_changed():
         ("REP_CACHE_TTL", 0, "cache_ttl", 0.0),
         ("REP_META_TAGS", "0", "meta_tags", False),
         ("REP_META_TAGS", "drop", "meta_tags", "drop"),
+        ("REP_OVERRIDES", "", "overrides", ()),
         ("REP_REPORT", "", "report", None),
         ("REP_REPORT", Path("a.html"), "report", "a.html"),
         ("ROBOTSTXT_USER_AGENT", "mybot", "tokens", ("mybot",)),

@@ -1,6 +1,5 @@
 """REP_OVERRIDES in crawls."""
 
-import json
 import logging
 from collections import Counter
 from datetime import date, datetime, timedelta, timezone
@@ -218,13 +217,6 @@ def test_what_is_no_list_is_refused_with_what_it_takes(value, hint):
     said, takes, rest = str(caught.value).partition(TAKES)
     assert (said, takes) == (f"REP_OVERRIDES is {value!r}: ", TAKES)
     assert rest.startswith(hint) if hint else rest == ""
-
-
-def test_overrides_come_from_the_command_line_as_json():
-    text = json.dumps([override("agent", agent="partner")])
-    (entry,) = Options.from_settings({"REP_OVERRIDES": text}).overrides
-    assert (entry.policy, entry.tokens) == ("agent", ("partner",))
-    assert Options.from_settings({"REP_OVERRIDES": ""}).overrides == ()
 
 
 async def test_a_file_that_is_not_there_stops_the_crawl(web, tmp_path):

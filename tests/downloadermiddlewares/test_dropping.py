@@ -131,10 +131,6 @@ async def test_one_info_line_at_the_start(web):
         ({"ROBOTSTXT_USER_AGENT": "bot.2000"}, "RFC 9309 §2.2.1"),
         ({"USER_AGENT": "jävla-fanbot/1.0"}, r"'j\xe4vla-fanbot' is not a valid product token"),
         ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "contains no product token"),
-        (
-            {"REP_STOR": "memory://"},
-            "REP_STOR is not a setting of this version of scrapy-rep; did you mean REP_STORE?",
-        ),
         ({"REP_USAGE_ACTION": "drop"}, "REP_USAGE_ACTION is 'drop', but no purposes are declared"),
         ({"REP_FOO": 5}, "REP_FOO is not a setting of this version of scrapy-rep$"),
     ],
