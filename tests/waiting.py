@@ -29,12 +29,11 @@ def run_to_end(*command, timeout=PATIENCE, **options):
     )
 
 
-def wait_until(condition, meanwhile=lambda: None):
+def wait_until(condition):
     """Wait until ``condition`` holds, and return what it returned; of other processes."""
     for _ in range(_LOOKS):
         if held := condition():
             return held
-        meanwhile()
         time.sleep(_BETWEEN)
     raise AssertionError("what was waited for has not happened")
 

@@ -37,18 +37,8 @@ from tests.waiting import event_loop, settle
 
 SITES = [*(f"http://{name}.example" for name in "abc"), "https://a.example"]
 ORIGINS = [origin_of(site) for site in SITES]
-USUAL = [
-    "pushes",
-    "pushes",
-    "pops",
-    "pops",
-    "pops",
-    "sends",
-    "sends",
-    "ends",
-    "goes_on",
-    "learns",
-] * 4
+USUAL = ["pushes"] * 2 + ["pops"] * 3 + ["sends"] * 2 + ["ends", "goes_on", "learns"]
+USUAL *= 4
 SELDOM = [
     *("fails", "forgets", "goes_on", "goes_back", "is_in_trouble"),
     *("refuses", "is_lost", "another_worker_sends", "another_worker_pauses"),

@@ -22,8 +22,6 @@ LEFT_OPEN = []
 
 
 class Downloader:
-    domain_concurrency = 8
-
     def __init__(self):
         self.slots = {}
         self.active = set()

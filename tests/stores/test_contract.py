@@ -322,7 +322,6 @@ class TestMemory(Contract):
         monkeypatch.setattr("scrapy_rep.stores.memory._MANY_LEASES", 2)
         now = 0.0
         store = memory(clock=lambda: now)
-        store._max_leases = 2
         for number in range(8):
             claim(store, f"{number}", "a", number)
             now = number - 3
