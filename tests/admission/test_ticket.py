@@ -26,15 +26,11 @@ URL = "http://site.example/"
 
 
 def through_json(request):
-    return request_from_dict(json.loads(json.dumps(as_plain(request))))
+    return request_from_dict(json.loads(json.dumps({**request.to_dict(), "body": ""})))
 
 
 def through_pickle(request):
     return request_from_dict(pickle.loads(pickle.dumps(request.to_dict())))
-
-
-def as_plain(request):
-    return {**request.to_dict(), "body": ""}
 
 
 WAYS = st.sampled_from([lambda request: request, through_json, through_pickle])

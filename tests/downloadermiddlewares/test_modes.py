@@ -11,8 +11,6 @@ from tests.crawling.web import HANGS, answer, held, robots
 from tests.fetch.faults import FAULTS, ON_THE_WIRE, RULES_TEXT, bomb
 from tests.waiting import wait_until
 
-SLOWLY = held(robots("User-agent: *\nDisallow: /\n"))
-SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 DEFERRED = 3600
 
 
@@ -133,7 +131,7 @@ def test_peak_memory_of_bomb_and_endless_stream(web, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_waiter_that_is_cancelled_in_every_mode(web, mode):
-    site = web.site(SLOWLY_ALLOWED)
+    site = web.site(held(robots(RULES_TEXT)))
     front = web.site(robots(""))
 
     def meanwhile(process):
@@ -162,7 +160,7 @@ def test_a_waiter_that_is_cancelled_in_every_mode(web, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_ctrl_c_twice_while_robots_txt_is_looked_up(web, mode):
-    site = web.site(SLOWLY)
+    site = web.site(held(robots("User-agent: *\nDisallow: /\n")))
 
     def meanwhile(process):
         asked(site)

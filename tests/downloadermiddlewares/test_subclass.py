@@ -35,10 +35,6 @@ class ExemptsAsync(RobotsTxtMiddleware):
 subclasses = pytest.mark.parametrize("subclass", [Exempts, ExemptsAsync])
 
 
-def errors(result):
-    return [record.getMessage() for record in result.records if record.levelno >= logging.WARNING]
-
-
 @subclasses
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
 @pytest.mark.parametrize("behind", [{}, {SetsUserAgent: 700}], ids=["", "decided again"])
@@ -48,7 +44,7 @@ async def test_what_a_subclass_exempts_is_sent_and_nothing_else(web, subclass, b
     result = await crawl(*map(site.url, PATHS), settings=settings)
     assert sorted(site.targets) == ["/exempt", "/public"]
     assert result.dropped == {site.url("/private"): "rule"}
-    assert errors(result) == []
+    assert result.messages(logging.WARNING, name="") == []
     assert len(site.robots_requests) == 1
     # There is one of it: the add-on's would drop what this one exempts.
     assert result.stats["robotstxt/forbidden"] == 1

@@ -20,23 +20,17 @@ from tests.waiting import settle
 pytestmark = pytest.mark.event_loop
 
 
-def gate_of(worker, process_request):
-    """Return the gate of ``worker``, whose scheduler keeps what is given back."""
-    drops = SimpleNamespace(announcer=None)
-    more = {"dry_run": None, "stores_requests": True}
-    clock = worker.time.clock
-    return Gate(worker.crawler, worker.admission, drops, clock, process_request, **more)
-
-
 class Scene:
-    """The wire of a worker whose site has a delay of one second."""
+    """The wire of a worker whose site has a delay of one second, and whose scheduler keeps requests."""
 
     def __init__(self, places=16):
         self.worker = worker = Worker(CONCURRENT_REQUESTS=places)
         worker.knows_delay(delay=1)
         self.sent = []
-        self.gate = gate_of(worker, self.decide_again)
-        self.wire = Wire(worker.crawler, worker.admission, self.gate, worker.time.clock)
+        crawler, admission, clock = worker.crawler, worker.admission, worker.time.clock
+        drops, more = SimpleNamespace(announcer=None), {"dry_run": None, "stores_requests": True}
+        self.gate = Gate(crawler, admission, drops, clock, self.decide_again, **more)
+        self.wire = Wire(crawler, admission, self.gate, clock)
 
     async def decide_again(self, request):
         self.allow(request, 60)

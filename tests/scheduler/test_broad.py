@@ -24,8 +24,6 @@ from tests.crawling.web import HANGS, RULES, answer, held, robots
 from tests.test_signals import Ear
 from tests.waiting import until
 
-NO_LONGER = "robotstxt/outcome_count/unreachable"
-"""Would be there if something had waited for a robots.txt that hangs, as long as that may take."""
 LONG = 3600
 DEFER = {"REP_DEFER_TIMEOUT": 300, "REP_RETRY_DELAY": 0.4, "REP_RETRY_DELAY_MAX": 0.4}
 DEFER_LONG = {
@@ -115,7 +113,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     )
     assert first.failures == []
     # The one that is deferred; the other one was not waited for.
-    assert first.stats[NO_LONGER] == 1
+    assert first.stats["robotstxt/outcome_count/unreachable"] == 1
     assert first.stats["scheduler/enqueued/disk"] == 6
     assert first.stats["robotstxt/deferred"] == first.stats["robotstxt/deferred_waiting"] == 3
     assert "scheduler/dequeued" not in first.stats

@@ -35,23 +35,14 @@ def proxy(redis_server):
 
 
 class Crawl:
-    """The pops of workers, one after the other.
-
-    ``redis`` is the client of the test, ``server`` that of the workers.
-    """
+    """The pops of a worker; ``redis`` is the client of the test, ``server`` that of the worker."""
 
     def __init__(self, redis, server, kind):
         self.redis = redis
-        self.server = server
-        self.kind = kind
         self.popped = Counter()
-        self.recover = lambda: None
-        self.start_worker()
-        fill(self.queue, *URLS)
-
-    def start_worker(self):
         self.doors = Doors()
-        self.queue = queue_of(self.server, self.doors, self.kind)
+        self.queue = queue_of(server, self.doors, kind)
+        fill(self.queue, *URLS)
 
     def pop(self):
         nothing = 0
@@ -66,19 +57,15 @@ class Crawl:
                 self.popped[request.url] += 1
                 nothing = 0
 
-    def pop_what_is_open(self):
-        """Pop while one site is unreachable, one not known and one slow."""
+    def run(self):
+        """Pop while one site is unreachable, one not known and one slow; then until all are done."""
         self.doors.seconds, self.doors.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
         self.pop()
-
-    def run(self):
-        """Do so; then pop until all are done."""
-        self.pop_what_is_open()
         for _ in range(ROUNDS):
             self.doors.seconds, self.doors.turns = {}, {SLOW: True}
             for site in (DOWN, NEW, SLOW):
                 self.doors.tell(site)
-            self.recover()
+            self.redis.replicaof("NO", "ONE")
             end_waits(self.redis)
             self.queue._waiting.check_at = 0.0
             self.pop()
@@ -87,10 +74,6 @@ class Crawl:
     def wrong(self):
         lost, twice = Counter(URLS) - self.popped, self.popped - Counter(URLS)
         return f"{sum(lost.values())} lost, {sum(twice.values())} twice"
-
-
-def client_of(proxy):
-    return Redis(port=proxy.port, retry=Retry(NoBackoff(), 0))
 
 
 def fail(redis, proxy, how, calls):
@@ -115,8 +98,7 @@ def failures(redis, proxy, kind, how, length):
     while first <= calls:
         redis.replicaof("NO", "ONE")
         redis.flushall()
-        crawl = Crawl(redis, client_of(proxy), kind)
-        crawl.recover = lambda: redis.replicaof("NO", "ONE")
+        crawl = Crawl(redis, Redis(port=proxy.port, retry=Retry(NoBackoff(), 0)), kind)
         fail(redis, proxy, how, range(first, first + length))
         crawl.run()
         yield first, crawl

@@ -251,10 +251,10 @@ def fill(queue, *urls, **attributes):
         queue.push(scrapy.Request(url, **attributes))
 
 
-def drain(queue, looks=99):
+def drain(queue):
     """Pop as often as a crawl does that is told to ask again; return the URLs."""
     popped = []
-    for _ in range(looks):
+    for _ in range(99):
         queue._waiting.check_at = 0.0
         popped.append(queue.pop())
     return [request.url for request in popped if request is not None]

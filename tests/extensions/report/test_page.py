@@ -132,10 +132,8 @@ def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
     counts.row("http://b.example").crawl_delay = delay
     counts.usage_statements[EVIL, EVIL, "unknown"] = 1
     made = {"versions": {"Scrapy": EVIL}, "settings": {"REP_OVERRIDES": [{"reason": EVIL}]}}
-    path = tmp_path / "report.html"
     crawl = {"spider": EVIL, "tokens": [EVIL], "finish_reason": EVIL, "purposes": ["search"]}
-    path.write_text(render(report_of(counts, made, **crawl)))
-    page.open(path)
+    page.open(written(tmp_path, counts, made=made, **crawl))
     assert "owned" not in page.run("document.title").replace(EVIL, "")
     assert page.run("document.images.length") == 0
     assert page.run("document.scripts.length") == 1

@@ -84,8 +84,8 @@ async def test_a_dry_run_reports_what_would_be(web, tmp_path):
 
 async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
     path = tmp_path / "report.json"
-    settings = {"REP_DEFER_TIMEOUT": 300}
-    result, plain, failing, _ = await reported(web, path, REP_DRY_RUN=True, **settings)
+    settings = {"REP_DRY_RUN": True, "REP_DEFER_TIMEOUT": 300}
+    result, plain, failing, _ = await reported(web, path, **settings)
     assert result.stats["robotstxt/dry_run/deferred"] == 1
     report = json.loads(path.read_text())
     figures = [report["crawl"][name] for name in ("dropped", "would_drop", "would_defer")]
