@@ -14,12 +14,10 @@ from tests.admission.parts import TIMEOUT
 from tests.admission.scene import A, Scene
 from tests.scheduler.queues import Doors, FakeCrawler, drain, in_memory, ours, pages, scrapys, urls
 
-IN_TURNS = pytest.mark.skipif(
+
+@pytest.mark.skipif(
     scrapy.version_info < (2, 19), reason="Scrapy's queue takes slots of equal load by name alone"
 )
-
-
-@IN_TURNS
 @pytest.mark.parametrize("downstream", [FifoMemoryQueue, LifoMemoryQueue])
 @pytest.mark.parametrize("start", [None, FifoMemoryQueue])
 @pytest.mark.parametrize("seed", range(6))
@@ -83,12 +81,6 @@ def test_what_robots_txt_does_not_govern_does_not_wait():
     queue = in_memory(*requests, crawler=FakeCrawler(doors))
     assert sorted(drain(queue)) == sorted(urls(requests))
     assert doors.asked == []
-
-
-def test_without_the_middleware_nothing_waits():
-    requests = pages("a.example", 1, 2)
-    queue = in_memory(*requests, crawler=FakeCrawler())
-    assert drain(queue) == urls(requests)
 
 
 def test_pop_looks_at_no_slot_twice():
