@@ -17,6 +17,7 @@ import tempfile
 import time
 import zlib
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -179,34 +180,28 @@ def sqlite(data):
 def redis(data):
     from scrapy_rep.stores.redis import RedisStore
 
-    client = _redis()
-    if client is None:
+    server = _redis()
+    if server is None:
         return
+    client = server.client
     options = {"prefix": "r:", "max_age": 9, "timeout": 5}
     client.flushall()
     client.hset(f"r:record:{KEY}", mapping={"at": data, "state": data, "body": data})
     for key in (f"r:lease:{KEY}", "r:lease:host:a", "r:pauses"):
         client.set(key, data)
-    use(RedisStore(f"redis://127.0.0.1:{client.port}", **options))
+    use(RedisStore(server.uri, **options))
+    client.close()
 
 
-_clients = []
-
-
+@cache
 def _redis():
-    from redis import Redis
-
     from tests.redis_server import PROGRAM, RedisServer
 
     if PROGRAM is None:
         return None
-    if not _clients:
-        server = RedisServer(Path(tempfile.mkdtemp()))
-        atexit.register(server.stop)
-        client = Redis(port=server.port)
-        client.port = server.port
-        _clients.append(client)
-    return _clients[0]
+    server = RedisServer(Path(tempfile.mkdtemp()))
+    atexit.register(server.stop)
+    return server
 
 
 def changed(rng, corpus):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.targets import TARGETS, TOKENS, changed
 
-WITH_FILES = {"evidence", "sqlite", "redis"}
+WITH_FILES = {"sqlite", "redis"}
 """They take long: the fuzzer alone has them."""
 
 
