@@ -14,19 +14,17 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.admission.admission import Admission
 from tests.waiting import PATIENCE, until
 
-ADDON = {"scrapy_rep.Addon": 500}
-PATIENT = {"REP_TIMEOUT": PATIENCE}
 AS_BY_DEFAULT = {"REP_TIMEOUT": 30}
-"""In place of those, where a crawl says what it is set to."""
+"""In place of what SETTINGS have, where a crawl says what it is set to."""
 SETTINGS = {
-    "ADDONS": ADDON,
+    "ADDONS": {"scrapy_rep.Addon": 500},
     "TELNETCONSOLE_ENABLED": False,
     "REP_STORE": "memory://",
     "USER_AGENT": "testbot/1.0",
     "RETRY_ENABLED": True,
     # A machine that is busy is no site and no store that fails.
     "DOWNLOAD_TIMEOUT": PATIENCE,
-    **PATIENT,
+    "REP_TIMEOUT": PATIENCE,
     "AUTOTHROTTLE_ENABLED": False,
     # Deferring has tests of its own.
     "REP_DEFER_TIMEOUT": 0,

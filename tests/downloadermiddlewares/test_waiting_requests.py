@@ -118,7 +118,6 @@ async def test_rules_that_memory_has_no_room_for_are_read_again(web, monkeypatch
 
 
 DELAY = "User-agent: *\nCrawl-delay: 0.2\n"
-SHORT = {"REP_CACHE_TTL": 0.5, "REP_CACHE_TTL_MIN": 0}
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -131,7 +130,7 @@ async def test_a_robots_txt_that_changes_while_they_wait_is_obeyed(web, allowed)
 
     result = await crawl_with(
         site.url("/"),
-        settings=SHORT,
+        settings={"REP_CACHE_TTL": 0.5, "REP_CACHE_TTL_MIN": 0},
         spidercls=Downloads,
         meanwhile=change,
         media=[site.url(f"/media/{n}") for n in range(8)],

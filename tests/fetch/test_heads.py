@@ -59,5 +59,4 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         outcome = outcome_of(evidence, answer.text)
         record = Policy().record_after(None, SITE_FILE, outcome, jitter=0.5)
         state, body = record.encode()
-        encoded = state, body or b""
-        assert Record.decode(*encoded, str(record.origin)) == record
+        assert Record.decode(state, body or b"", str(record.origin)) == record

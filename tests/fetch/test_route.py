@@ -38,13 +38,9 @@ def store(tmp_path):
     return f"sqlite:///{tmp_path}/robots.sqlite"
 
 
-def row(store, query):
-    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
-        return connection.execute(query).fetchone()[0]
-
-
 def rows(store, table):
-    return row(store, f"SELECT count(*) FROM {table}")
+    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
+        return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 
 
 def refusal(status, **headers):

@@ -86,7 +86,6 @@ class FakeCrawler:
         self.engine = SimpleNamespace(
             paused=False,
             downloader=self.downloader,
-            scraper=SimpleNamespace(slot=SimpleNamespace(is_idle=lambda: True)),
             _slot=SimpleNamespace(
                 closing=None,
                 inprogress=self.downloader.in_progress,

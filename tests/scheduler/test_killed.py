@@ -11,10 +11,8 @@ STORIES = ["rules", "rules", "missing", "recovers", "failing", "hang", "slow"]
 ORIGINS = 140
 AFTER = 150
 """Outcomes before the kill: enough that the duplicates filter has written its first requests down."""
-CONCURRENT_REQUESTS = 16
 SETTINGS = {
     **OURS,
-    "CONCURRENT_REQUESTS": CONCURRENT_REQUESTS,
     "REP_STORE": "memory://",
     "REP_TIMEOUT": 3,
     "REP_RETRY_DELAY": 1,

@@ -6,7 +6,6 @@ import pytest
 
 POLICIES = {"Dummy": "DummyPolicy", "RFC 2616": "RFC2616Policy"}
 YEAR = 365 * 24 * 3600
-OFFLINE = {"HTTPCACHE_IGNORE_MISSING": True}
 CENTURY = 100 * YEAR
 FROM_RECORDS = {
     "REP_CACHE_TTL": CENTURY,
@@ -44,7 +43,7 @@ def test_offline(stack, policy, known):
     sites = stack.sites("plain", "moved", "none", "agents")
     before = stack.crawl(sites, settings=settings(stack, policy))
     sites.go_away()
-    again = {**settings(stack, policy), **OFFLINE, **FROM_RECORDS}
+    again = {**settings(stack, policy), "HTTPCACHE_IGNORE_MISSING": True, **FROM_RECORDS}
     if known == "no":
         again["REP_STORE"] = "memory://"
     told = stack.crawl(sites, settings=again, later=YEAR if known == "old" else 0)
