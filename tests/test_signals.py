@@ -132,12 +132,8 @@ async def test_spiders_ask_without_an_extra_fetch(web):
     urls = [moved.url("/private"), rules.url("/"), missing.url("/private"), failing.url("/")]
     result = await crawl(*urls, spidercls=AskingSpider)
     assert result.before == [None] * 4
-    assert [verdict.reason.value for verdict in result.verdicts] == [
-        "rule",
-        "no-rule",
-        "unavailable",
-        "unreachable",
-    ]
+    reasons = [verdict.reason.value for verdict in result.verdicts]
+    assert reasons == ["rule", "no-rule", "unavailable", "unreachable"]
     assert result.verdicts[0].robotstxt_url == moved.url("/robots.txt")
     assert result.known == result.verdicts
     assert result.sitemaps == [["https://a.example/s.xml"]] * 2 + [[]] * 2

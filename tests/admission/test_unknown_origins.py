@@ -147,11 +147,8 @@ def test_at_the_close_only_what_is_stayed_for_is_looked_up():
     for origin in (A, B, C):
         settle()
         scene.comes(origin)
-    assert [(origin, stays) for origin, stays, found in ends[3:] if found] == [
-        (A, True),
-        (B, True),
-        (C, True),
-    ]
+    found = [(origin, stays) for origin, stays, found in ends[3:] if found]
+    assert found == [(A, True), (B, True), (C, True)]
     scene.lookups.join(D, (), Request(f"{D}/"), ends.append, stays=True)
     settle()
     scene.lookups.close(at_once=True)

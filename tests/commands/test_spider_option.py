@@ -54,9 +54,8 @@ def test_check_names_the_agent_that_it_is_for(
         (line,) = run.lines
         assert line.startswith(begins)
         assert f", as {token}" in line
-        assert robots_command("check", "--json", *spider, *source, site.url("/")).json[
-            "tokens"
-        ] == [token]
+        told = robots_command("check", "--json", *spider, *source, site.url("/")).json
+        assert told["tokens"] == [token]
     run = robots_command("explain", *spider, site.url("/"))
     assert run.status == status
     assert f"  {token}" in run.lines

@@ -142,15 +142,13 @@ async def test_pages_that_go_elsewhere_by_a_script_are_asked_about(web):
 
     def ask(response):
         elsewhere = Frame(response.url)
-        for name, request in {
-            "a page that a script opens": BrowserRequest(site.url("/private"), True, elsewhere),
-            "a frame in the page": BrowserRequest(
-                site.url("/private"), True, Frame(parent_frame=elsewhere)
-            ),
-            "a window that opens": BrowserRequest(site.url("/private"), True),
-            "what is allowed": BrowserRequest(site.url("/public"), True, elsewhere),
-        }.items():
-            asked[name] = abort_disallowed(request)
+        for name, path, frame in (
+            ("a page that a script opens", "/private", elsewhere),
+            ("a frame in the page", "/private", Frame(parent_frame=elsewhere)),
+            ("a window that opens", "/private", None),
+            ("what is allowed", "/public", elsewhere),
+        ):
+            asked[name] = abort_disallowed(BrowserRequest(site.url(path), True, frame))
 
     await crawl(site.url("/a"), then=ask)
     assert asked == {

@@ -98,9 +98,7 @@ def mutants_of(path: Path) -> list[Mutant]:
             start = offset(node.lineno, node.col_offset)
             end = offset(node.end_lineno, node.end_col_offset)
             before, after = " ".join(data[start:end].decode().split()), ast.unparse(other)
-            text, is_expression = (
-                lines[node.lineno - 1].decode().strip(),
-                isinstance(node, ast.expr),
-            )
+            text = lines[node.lineno - 1].decode().strip()
+            is_expression = isinstance(node, ast.expr)
             found.append(Mutant(path, start, end, before, after, node.lineno, text, is_expression))
     return sorted(found, key=lambda mutant: (mutant.start, mutant.after))

@@ -59,9 +59,8 @@ def test_engine_and_reference_agree_on_escapes_in_queries(pattern_and_path):
 def test_a_rule_with_a_lone_percent_holds_as_written(pattern_and_path):
     pattern, path = pattern_and_path
     for line, allowed in (("disallow", False), ("disallow: /\nallow", True)):
-        assert (
-            asking.agreed(f"user-agent: *\n{line}: {pattern}\n".encode(), path).allowed is allowed
-        )
+        found = asking.agreed(f"user-agent: *\n{line}: {pattern}\n".encode(), path)
+        assert found.allowed is allowed
 
 
 @settings(max_examples=25, deadline=None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import Reason, RobotsTxt, Rule, origin_of
+from scrapy_rep.protocol import Reason, RobotsTxt, Rule, Verdict, origin_of
 from scrapy_rep.protocol.origin import target_of
 from tests.protocol import asking
 
@@ -76,12 +76,7 @@ def test_verdict_names_rule_and_line():
     assert str(found.rule) == "Disallow: /é*"
     assert found.reason is Reason.RULE
     nothing = verdict("allow: /b", "/a")
-    assert (nothing.allowed, nothing.reason, nothing.rule, nothing.line) == (
-        True,
-        Reason.NO_RULE,
-        None,
-        None,
-    )
+    assert nothing == Verdict(True, Reason.NO_RULE)
     escape = verdict("allow: /\x1b[0m", "http://h/\x1b[0m")
     assert str(escape.rule) == "Allow: /%1B[0m"
 
