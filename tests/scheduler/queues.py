@@ -13,7 +13,6 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.admission.hold import Hold, HoldReason
-from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
 
@@ -59,7 +58,6 @@ class Doors:
         self.open = opened
         self.asked = []
         """The origins that had to wait when they were asked about."""
-        self.admission = None
 
     def hold(self, ask):
         if self.open is None or str(ask.origin) in self.open:
@@ -69,10 +67,6 @@ class Doors:
 
     def reserve(self, ask):
         pass
-
-    def let(self, origin):
-        self.open.add(origin)
-        self.admission._hold_changed(origin_of(origin))
 
 
 class FakeCrawler:
@@ -95,7 +89,6 @@ class FakeCrawler:
         self.spider = scrapy.Spider("queues")
         self.stats = Counts()
         self.signals = SignalManager(self)
-        self.doors = doors
         if doors is not None:
             doors.crawler = self
             doors.admission = Parts(self, MadeUpTime()).admission
