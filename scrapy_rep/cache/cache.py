@@ -69,11 +69,14 @@ class Cache:
         return entry if entry is not None and entry.start <= now < entry.valid_until else None
 
     def is_for_first_page(self, record: Record) -> bool:
-        """Return whether the entry of ``record`` in memory may decide on its first page."""
-        entry = self.entries.get(record.origin)
-        if entry is None or entry.start != record.last.evidence.at:
+        """Return whether ``record`` is used for a page though it has expired.
+
+        It is if no page has used the entry in memory, which is from this record or an older one.
+        """
+        entry, now = self.entries.get(record.origin), self._time()
+        if entry is None or not entry.is_for_first_page(now):
             return False
-        return entry.is_for_first_page(self._time())
+        return entry.start <= record.last.evidence.at and self.policy.access(record, now).may_allow
 
     def put_result(
         self,
@@ -113,7 +116,6 @@ class Cache:
         After a failure on the route, for example at a proxy, a valid entry stays.
         """
         result = self.result_of(record, *tokens)
-        result.entry.mark_looked_up(self._time())
         if record.of_origin or self.known_entry(origin) is None:
             self.entries.put(origin, result.entry, result.entry.nbytes)
         return result

@@ -1,8 +1,8 @@
 """The entry of an origin in memory: its compiled rules, and from when to when they are valid.
 
-An entry that has expired is valid for its first page, after a lookup that finds no newer record.
-Otherwise a robots.txt that expires before its page is sent would be fetched again and again while
-the page waits for its turn.
+An entry is also valid for the first page after its lookup. Otherwise a robots.txt that expires
+before its page is sent would be fetched again and again while the page waits for its turn. If
+another worker may store a newer record, the store is read again before that page.
 
 An entry doesn't contain the text of robots.txt, which stays in the store. It only has the rules for
 the product tokens that were needed so far. Rules for other tokens are added when they are needed.
@@ -26,11 +26,11 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdi
 
 _ENTRY_BYTES: Final = 790
 """Approximate bytes of memory for an entry without rules."""
-_AFTER_LOOKUP: Final = 1.0
-"""Seconds after a lookup for which an entry that has expired is valid for its first page."""
 _MAX_UNUSED: Final = limits.CACHE_TTL_MIN
 """Seconds after which an expired entry isn't used for its first page either. By default, no entry
 expires before."""
+_AFTER_LOOKUP: Final = 1.0
+"""The same, from a lookup on, if another worker may store a newer record."""
 _MAX_TOKEN_LISTS: Final = 128
 """Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
@@ -47,8 +47,8 @@ class _Rules(NamedTuple):
 class Entry:
     """The rules of an origin; or the one verdict on all of its pages, if no rules are valid.
 
-    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page also in
-    the second after a lookup.
+    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page at least
+    ten minutes.
     """
 
     __slots__ = (
@@ -68,10 +68,9 @@ class Entry:
     def __init__(self, access: Access) -> None:
         self.start: float = access.start
         self.end: float = access.end
-        # If no page may be fetched, only another try can change that.
-        self.is_unused: bool = access.verdict is None or access.verdict.allowed
+        self.is_unused: bool = access.may_allow
         """Whether pages may be allowed, and none that is about to be sent was decided yet."""
-        self.valid_until: float = self.end
+        self.valid_until: float = max(self.end, self.start + _MAX_UNUSED * self.is_unused)
         """The end of ``is_valid``."""
         copy = access.copy
         self.is_known: bool = access.is_absent or (copy is not None and is_robotstxt(copy.body))
@@ -95,8 +94,8 @@ class Entry:
         """Return whether a lookup needs no fetch at ``now``, also if the entry has expired."""
         return self.is_unused and self.start <= now < self.start + _MAX_UNUSED
 
-    def mark_looked_up(self, now: float) -> None:
-        """Note that a lookup has ended at ``now`` with the record of the entry."""
+    def mark_shared(self, now: float) -> None:
+        """Note that another worker may store a newer record after ``now``, the end of a lookup."""
         if self.is_unused:
             self.valid_until = max(self.end, now + _AFTER_LOOKUP)
 
@@ -139,10 +138,10 @@ class Entry:
         Above 128 lists of tokens, or as many as are ``waiting`` for the same lookup, the rules for
         the list that was added first are removed.
         """
-        self._rules.pop(tokens, None)
+        known = self._rules.pop(tokens, None)
         while len(self._rules) >= max(_MAX_TOKEN_LISTS, waiting):
             del self._rules[next(iter(self._rules))]
-        rules = _Rules(
+        rules = known or _Rules(
             robots.rules_for(*tokens),
             delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS)),
             robots.usage_lines_for(*tokens),

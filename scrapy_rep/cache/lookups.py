@@ -75,6 +75,8 @@ class Lookup:
     task: Deferred[object] | None = None
     has_lease: bool = False
     """Whether the lease of the origin was claimed, and not given to another worker."""
+    is_alone: bool = False
+    """Whether no other worker uses the store."""
     polls: int = 0
     """How often the lookup has found that another worker fetches."""
     timer: Timer | None = None
@@ -275,6 +277,8 @@ class Lookups:
 
     def _decide_all(self, begun: list[Lookup], known: Known) -> None:
         """End the lookups with a fresh record; fetch the others, or first claim their leases."""
+        for lookup in begun:
+            lookup.is_alone = known.is_complete and not known.has_others
         due = [each for each in begun if not (each.is_over or self._end_if_fresh(each, known))]
         if not known.has_others:
             for lookup in due:
@@ -391,6 +395,8 @@ class Lookups:
             if end is not None:
                 of_lookup = lookup.tokens, lookup.page, lookup.began
                 result = self.cache.put_result(lookup.origin, end, *of_lookup)
+                if not lookup.is_alone:
+                    result.entry.mark_shared(self.clock.time())
         except Exception:
             self._logger.exception("Error after the lookup of %s", lookup.origin)
         self._tell(lookup, lookup.staying + lookup.leaving, result)

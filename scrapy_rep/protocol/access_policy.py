@@ -30,6 +30,11 @@ class Access(NamedTuple):
     is_absent: bool = False
     """Whether the site said that it has no robots.txt."""
 
+    @property
+    def may_allow(self) -> bool:
+        """Whether pages may be allowed. If none may, only another try can change that."""
+        return self.verdict is None or self.verdict.allowed
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

@@ -39,29 +39,34 @@ def test_none_of_those_that_wait_for_a_lookup_loses_its_rules():
     cache.put_record(origin, Record(origin, copy, copy), lists[-1])
     entry = cache.put_record(origin, Record(origin, copy, copy), *lists[::-1]).entry
     assert all(entry.verdict("/", tokens) for tokens in lists)
-    cache.put_record(origin, Record(origin, copy, copy), ("later",))
+    rules = entry._rules[lists[0]]
+    cache.put_record(origin, Record(origin, copy, copy), ("later",), lists[0])
+    assert entry._rules[lists[0]] is rules
     assert len(entry._rules) == _MAX_TOKEN_LISTS
 
 
 @pytest.mark.parametrize(
-    ("verdict", "is_used", "end", "last"),
+    ("verdict", "is_used", "end", "last", "last_if_shared"),
     [
-        (None, False, 20.0, 60.0 + _AFTER_LOOKUP),
-        (None, False, 1e6, 1e6),
-        (Verdict(True, Reason.UNAVAILABLE), False, 20.0, 60.0 + _AFTER_LOOKUP),
-        (Verdict(True, Reason.UNAVAILABLE), True, 20.0, 20.0),
+        (None, False, 20.0, 10.0 + _MAX_UNUSED, 60.0 + _AFTER_LOOKUP),
+        (None, False, 1e6, 1e6, 1e6),
+        (Verdict(True, Reason.UNAVAILABLE), False, 20.0, 10.0 + _MAX_UNUSED, 60.0 + _AFTER_LOOKUP),
+        (Verdict(True, Reason.UNAVAILABLE), True, 20.0, 20.0, 20.0),
         # Only the next try shows whether the site is reachable again.
-        (Verdict(False, Reason.UNREACHABLE), False, 20.0, 20.0),
+        (Verdict(False, Reason.UNREACHABLE), False, 20.0, 20.0, 20.0),
     ],
 )
-def test_an_entry_is_valid_for_its_first_page_after_a_lookup(verdict, is_used, end, last):
+def test_an_entry_that_no_page_has_used_is_valid_for_one(
+    verdict, is_used, end, last, last_if_shared
+):
     entry = Entry(Access(verdict, None, 10.0, end))
     if is_used:
         entry.mark_used()
-    times = (9.9, 10.0, end - 0.1, end)
+    times = (9.9, 10.0, last - 0.1, last)
     assert [entry.is_valid(now) for now in times] == [False, True, True, False]
-    entry.mark_looked_up(60.0)
-    assert [entry.is_valid(now) for now in (last - 0.1, last)] == [True, False]
+    entry.mark_shared(60.0)
+    times = (last_if_shared - 0.1, last_if_shared)
+    assert [entry.is_valid(now) for now in times] == [True, False]
 
 
 @pytest.mark.event_loop
@@ -70,6 +75,8 @@ def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_one
     network = Network(time)
     mine, theirs = network.lookups(), network.lookups()
     theirs.store = theirs.records._store = mine.store
+    mine.join_store()
+    theirs.join_store()
     site, page = origin_of("http://a.example"), Request("http://a.example/page")
 
     def allows(lookups):
@@ -90,15 +97,27 @@ def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_one
     assert network.fetched == [site]
     now_says(b"User-agent: *\nDisallow: /\n")
     assert not allows(mine)
+    # Newer rules that have expired, too, are as good for a first page.
+    time.advance(10)
     assert not allows(theirs)
     assert network.fetched == [site] * 2
-    # No page was allowed to use this one, and no other is fetched for ten minutes.
-    time.advance(_MAX_UNUSED - 1)
+    time.advance(_MAX_UNUSED - 11)
     assert not allows(theirs)
-    time.advance(1)
+    time.advance(2)
     now_says(None)
     assert allows(theirs)
     assert network.fetched == [site] * 3
+
+
+@pytest.mark.event_loop
+def test_a_worker_that_is_alone_does_not_read_the_store_again():
+    network = Network(MadeUpTime())
+    lookups, site = network.lookups(), origin_of("http://a.example")
+    network.outcomes[site] = network.outcome(site, b"", seconds=0)
+    lookups.join(site, ("bot",), Request("http://a.example/page"), lambda _: None)
+    settle()
+    network.time.advance(_MAX_UNUSED - 1)
+    assert lookups.cache.known_entry(site).is_unused
 
 
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():
