@@ -39,7 +39,7 @@ _TIMED_OUT: Final = "timed out"
 _MAX_NAMED: Final = 3
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Deferral:
     """Holds requests of origins whose robots.txt is unreachable, until its next try.
 

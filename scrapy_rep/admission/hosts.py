@@ -86,7 +86,7 @@ class Host:
         return self.under_way is None and max(self.next_to_leave, self.next_to_send) <= now
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Hosts:
     """Holds requests to hosts that have a delay, or have refused one, until it is their turn."""
 

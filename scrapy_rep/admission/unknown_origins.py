@@ -27,7 +27,7 @@ from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class UnknownOrigins:
     """Holds requests of origins whose robots.txt is not known, and looks it up."""
 

@@ -42,7 +42,7 @@ class LookupResult(NamedTuple):
     """The robots.txt whose rules are valid; None if no rules are valid."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Cache:
     """Keeps the entries of origins in memory."""
 

@@ -30,7 +30,7 @@ _MAX_UNUSED: Final = limits.CACHE_TTL_MIN
 """Seconds after which an expired entry isn't used for its first page either. By default, no entry
 expires before."""
 _AFTER_LOOKUP: Final = 1.0
-"""The same, from a lookup on, if another worker may store a newer record."""
+"""Seconds after a lookup for which it is used, where another worker may store a newer record."""
 _MAX_TOKEN_LISTS: Final = 128
 """Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
@@ -47,8 +47,7 @@ class _Rules(NamedTuple):
 class Entry:
     """The rules of an origin; or the one verdict on all of its pages, if no rules are valid.
 
-    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page at least
-    ten minutes.
+    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page longer.
     """
 
     __slots__ = (
@@ -70,7 +69,7 @@ class Entry:
         self.end: float = access.end
         self.is_unused: bool = access.may_allow
         """Whether pages may be allowed, and none that is about to be sent was decided yet."""
-        self.valid_until: float = max(self.end, self.start + _MAX_UNUSED * self.is_unused)
+        self.valid_until: float = self.end
         """The end of ``is_valid``."""
         copy = access.copy
         self.is_known: bool = access.is_absent or (copy is not None and is_robotstxt(copy.body))
@@ -94,10 +93,11 @@ class Entry:
         """Return whether a lookup needs no fetch at ``now``, also if the entry has expired."""
         return self.is_unused and self.start <= now < self.start + _MAX_UNUSED
 
-    def mark_shared(self, now: float) -> None:
-        """Note that another worker may store a newer record after ``now``, the end of a lookup."""
+    def mark_looked_up(self, now: float, *, is_alone: bool) -> None:
+        """Note that a lookup has ended; a worker that ``is_alone`` need not do it again."""
         if self.is_unused:
-            self.valid_until = max(self.end, now + _AFTER_LOOKUP)
+            first_page_until = self.start + _MAX_UNUSED if is_alone else now + _AFTER_LOOKUP
+            self.valid_until = max(self.end, first_page_until)
 
     def mark_used(self) -> None:
         """Note that a page that is about to be sent was decided by the entry."""

@@ -87,7 +87,7 @@ class Lookup:
         """The key of the record, and of the lease, in the store."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Lookups:
     """All lookups of a crawl. After ``close``, only those that something stays for go on.
 
@@ -395,8 +395,7 @@ class Lookups:
             if end is not None:
                 of_lookup = lookup.tokens, lookup.page, lookup.began
                 result = self.cache.put_result(lookup.origin, end, *of_lookup)
-                if not lookup.is_alone:
-                    result.entry.mark_shared(self.clock.time())
+                result.entry.mark_looked_up(self.clock.time(), is_alone=lookup.is_alone)
         except Exception:
             self._logger.exception("Error after the lookup of %s", lookup.origin)
         self._tell(lookup, lookup.staying + lookup.leaving, result)

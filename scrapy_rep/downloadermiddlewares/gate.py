@@ -69,7 +69,7 @@ _LIFE: Final = 1.0
 _WIRE: Final = Source.WIRE.value
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Gate:
     """Decides on requests, and lets them wait."""
 

@@ -68,7 +68,7 @@ _DNS_PAUSE: Final = 1.0
 """Seconds between two tries after a DNS error."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Fetcher:
     """Fetches with the proxy, User-Agent and bind address of the request that waits."""
 

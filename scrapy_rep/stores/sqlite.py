@@ -147,7 +147,7 @@ class _Connection:
                 connection.close()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SQLiteStore:
     """A store in an SQLite file.
 

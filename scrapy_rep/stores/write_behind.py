@@ -92,7 +92,7 @@ class _Breaker:
         self.pause = self.until = 0.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class WriteBehind:
     """Calls a store. Its errors are logged, and not raised."""
 

@@ -62,11 +62,10 @@ def test_an_entry_that_no_page_has_used_is_valid_for_one(
     entry = Entry(Access(verdict, None, 10.0, end))
     if is_used:
         entry.mark_used()
-    times = (9.9, 10.0, last - 0.1, last)
-    assert [entry.is_valid(now) for now in times] == [False, True, True, False]
-    entry.mark_shared(60.0)
-    times = (last_if_shared - 0.1, last_if_shared)
-    assert [entry.is_valid(now) for now in times] == [True, False]
+    for is_alone, until in (True, last), (False, last_if_shared), (True, last):
+        entry.mark_looked_up(60.0, is_alone=is_alone)
+        times = (9.9, 10.0, until - 0.1, until)
+        assert [entry.is_valid(now) for now in times] == [False, True, True, False]
 
 
 @pytest.mark.event_loop
