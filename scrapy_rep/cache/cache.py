@@ -17,7 +17,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.entry import MAX_UNUSED, Entry
 from scrapy_rep.protocol.access_policy import Access, Policy
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -74,9 +74,10 @@ class Cache:
         It is if no page has used the entry in memory, which is from this record or an older one.
         """
         entry, now = self.entries.get(record.origin), self._time()
-        if entry is None or not entry.is_for_first_page(now):
+        if entry is None or not entry.is_unused:
             return False
-        return entry.start <= record.last.evidence.at and self.policy.access(record, now).may_allow
+        is_in_time = entry.start <= record.last.evidence.at <= now < entry.start + MAX_UNUSED
+        return is_in_time and self.policy.access(record, now).may_allow
 
     def put_result(
         self,

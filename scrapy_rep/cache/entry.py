@@ -26,7 +26,7 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdi
 
 _ENTRY_BYTES: Final = 790
 """Approximate bytes of memory for an entry without rules."""
-_MAX_UNUSED: Final = limits.CACHE_TTL_MIN
+MAX_UNUSED: Final = limits.CACHE_TTL_MIN
 """Seconds after which an expired entry isn't used for its first page either. By default, no entry
 expires before."""
 _AFTER_LOOKUP: Final = 1.0
@@ -89,14 +89,10 @@ class Entry:
         """Return whether the entry is valid at ``now``, for any page or only for its first."""
         return self.start <= now < self.valid_until
 
-    def is_for_first_page(self, now: float) -> bool:
-        """Return whether a lookup needs no fetch at ``now``, also if the entry has expired."""
-        return self.is_unused and self.start <= now < self.start + _MAX_UNUSED
-
     def mark_looked_up(self, now: float, *, is_alone: bool) -> None:
         """Note that a lookup has ended; a worker that ``is_alone`` need not do it again."""
         if self.is_unused:
-            first_page_until = self.start + _MAX_UNUSED if is_alone else now + _AFTER_LOOKUP
+            first_page_until = self.start + MAX_UNUSED if is_alone else now + _AFTER_LOOKUP
             self.valid_until = max(self.end, first_page_until)
 
     def mark_used(self) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from scrapy import Request
 
-from scrapy_rep.cache.entry import _AFTER_LOOKUP, _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
+from scrapy_rep.cache.entry import _AFTER_LOOKUP, _MAX_TOKEN_LISTS, MAX_UNUSED, Entry
 from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
@@ -48,9 +48,9 @@ def test_none_of_those_that_wait_for_a_lookup_loses_its_rules():
 @pytest.mark.parametrize(
     ("verdict", "is_used", "end", "last", "last_if_shared"),
     [
-        (None, False, 20.0, 10.0 + _MAX_UNUSED, 60.0 + _AFTER_LOOKUP),
+        (None, False, 20.0, 10.0 + MAX_UNUSED, 60.0 + _AFTER_LOOKUP),
         (None, False, 1e6, 1e6, 1e6),
-        (Verdict(True, Reason.UNAVAILABLE), False, 20.0, 10.0 + _MAX_UNUSED, 60.0 + _AFTER_LOOKUP),
+        (Verdict(True, Reason.UNAVAILABLE), False, 20.0, 10.0 + MAX_UNUSED, 60.0 + _AFTER_LOOKUP),
         (Verdict(True, Reason.UNAVAILABLE), True, 20.0, 20.0, 20.0),
         # Only the next try shows whether the site is reachable again.
         (Verdict(False, Reason.UNREACHABLE), False, 20.0, 20.0, 20.0),
@@ -74,8 +74,6 @@ def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_one
     network = Network(time)
     mine, theirs = network.lookups(), network.lookups()
     theirs.store = theirs.records._store = mine.store
-    mine.join_store()
-    theirs.join_store()
     site, page = origin_of("http://a.example"), Request("http://a.example/page")
 
     def allows(lookups):
@@ -88,35 +86,32 @@ def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_one
         network.outcomes[site] = network.outcome(site, body, seconds=3)
 
     now_says(b"User-agent: *\nAllow: /\n")
+    mine.join_store()
     assert allows(mine)
+    time.advance(MAX_UNUSED - 1)
+    # A worker that is alone does not read the store again.
+    mine.cache.known_entry(site).mark_used()
+    now_says(b"User-agent: *\nAllow: /\n")
+    theirs.join_store()
     assert allows(theirs)
+    assert allows(mine)
     time.advance(10)
+    assert mine.cache.known_entry(site) is None
     assert allows(mine)
     mine.cache.known_entry(site).mark_used()
-    assert network.fetched == [site]
+    assert network.fetched == [site] * 2
     now_says(b"User-agent: *\nDisallow: /\n")
     assert not allows(mine)
     # Newer rules that have expired, too, are as good for a first page.
     time.advance(10)
     assert not allows(theirs)
-    assert network.fetched == [site] * 2
-    time.advance(_MAX_UNUSED - 11)
+    assert network.fetched == [site] * 3
+    time.advance(MAX_UNUSED - 11)
     assert not allows(theirs)
     time.advance(2)
     now_says(None)
     assert allows(theirs)
-    assert network.fetched == [site] * 3
-
-
-@pytest.mark.event_loop
-def test_a_worker_that_is_alone_does_not_read_the_store_again():
-    network = Network(MadeUpTime())
-    lookups, site = network.lookups(), origin_of("http://a.example")
-    network.outcomes[site] = network.outcome(site, b"", seconds=0)
-    lookups.join(site, ("bot",), Request("http://a.example/page"), lambda _: None)
-    settle()
-    network.time.advance(_MAX_UNUSED - 1)
-    assert lookups.cache.known_entry(site).is_unused
+    assert network.fetched == [site] * 4
 
 
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():
