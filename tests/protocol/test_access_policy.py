@@ -83,8 +83,9 @@ class Months:
 def test_a_day_without_a_copy(site, verdict, stale_after):
     months = Months(unreachable_stale_after=stale_after)
     assert months.go(START, START + DAY, MINUTE, site) == [verdict and verdict[1]]
-    found = months.policy.access(months.record, START).verdict
-    assert (found and found[:2]) == verdict
+    access = months.policy.access(months.record, START)
+    assert (access.verdict and access.verdict[:2]) == verdict
+    assert access.may_allow is (site is not unreachable)
 
 
 @pytest.mark.spec("F-8")
