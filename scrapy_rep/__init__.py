@@ -3,17 +3,6 @@
 The public names, for settings and imports, are in ``scrapy_rep``, ``scrapy_rep.signals`` and
 ``scrapy_rep.protocol``. Everything else is private, and may change.
 
-A request passes these places. In the scheduler, ``scheduler/priority_queue.py`` keeps it as long as
-the ``admission`` has a reason to wait. ``downloadermiddlewares/robotstxt.py`` gets the decision
-from ``decision/decider.py``. The gate (``downloadermiddlewares/gate.py``) drops the request, lets
-it wait, or writes on its ticket what may be sent. ``downloadermiddlewares/wire.py``, called in
-place of the download handler, compares that with what is sent. The response reaches its callback
-through the ``spidermiddlewares``, which obey robots meta tags and usage preferences.
-
-The rules are in ``cache/cache.py`` until they expire. A lookup reads the record of an origin (how
-the last fetches ended) in one of the ``stores``, or fetches robots.txt (``fetch/fetcher.py``). The
-``extensions`` report and evidence change nothing; a hook checks what browsers request.
-
 If an error occurs while a request is decided, the error is logged and the request is dropped. In a
 dry run the request is sent.
 """

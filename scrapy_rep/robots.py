@@ -100,6 +100,8 @@ class Robots:
             decision = await self.decider.decision(request, decision)
         if decision.verdict is None:
             raise LookupError(f"no verdict on {printable_request(request)}")
+        if decision.entry is not None:
+            decision.entry.mark_used()
         return decision.verdict.with_origin(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:

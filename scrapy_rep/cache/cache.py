@@ -69,9 +69,9 @@ class Cache:
         return entry if entry is not None and entry.start <= now < entry.valid_until else None
 
     def is_for_first_page(self, record: Record) -> bool:
-        """Return whether ``record`` is used for a page though it has expired.
+        """Return whether ``record`` may decide on a first page, even if it has expired.
 
-        It is if no page has used the entry in memory, which is from this record or an older one.
+        It may if the entry in memory is unused, not newer, and at most MAX_UNUSED seconds old.
         """
         entry, now = self.entries.get(record.origin), self._time()
         if entry is None or not entry.is_unused:
@@ -94,7 +94,7 @@ class Cache:
         try:
             if isinstance(end, Exception):
                 raise end  # noqa: TRY301 - as if it had been raised here
-            known, fetched = self.known_entry(origin), end.last.evidence.at
+            known, fetched = self.entries.get(origin), end.last.evidence.at
             if known is None and self.entries.evicted and self._began <= fetched < began:
                 self.count(stats.MEMORY_MISSES)
             is_known = known is not None and known.start == fetched
@@ -105,7 +105,7 @@ class Cache:
             entry = Entry(Access(_ERROR, None, now, now + self.policy.retry_delay))
             self.entries.put(origin, entry, entry.nbytes)
             return LookupResult(entry, None)
-        # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
+        # With the entry of this record, robots.txt was only parsed again for other tokens.
         if result.robots is not None and end.copy is end.last and not is_known:
             self.parsed(result.robots, page)
         return result

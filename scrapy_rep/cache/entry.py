@@ -1,8 +1,9 @@
 """The entry of an origin in memory: its compiled rules, and from when to when they are valid.
 
-An entry is also valid for the first page after its lookup. Otherwise a robots.txt that expires
-before its page is sent would be fetched again and again while the page waits for its turn. If
-another worker may store a newer record, the store is read again before that page.
+An expired entry may still decide on one page, up to ten minutes after its fetch. Otherwise a
+robots.txt that expires before its page is sent would be fetched again and again while the page
+waits for its turn. If other workers use the store, it may only in the second after a lookup, which
+finds their newer records.
 
 An entry doesn't contain the text of robots.txt, which stays in the store. It only has the rules for
 the product tokens that were needed so far. Rules for other tokens are added when they are needed.
@@ -27,10 +28,9 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdi
 _ENTRY_BYTES: Final = 790
 """Approximate bytes of memory for an entry without rules."""
 MAX_UNUSED: Final = limits.CACHE_TTL_MIN
-"""Seconds after which an expired entry isn't used for its first page either. By default, no entry
-expires before."""
+"""Seconds after a fetch in which its entry may decide on a first page though it has expired."""
 _AFTER_LOOKUP: Final = 1.0
-"""Seconds after a lookup for which it is used, where another worker may store a newer record."""
+"""Seconds after a lookup in which it may, if other workers use the store."""
 _MAX_TOKEN_LISTS: Final = 128
 """Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
@@ -47,7 +47,8 @@ class _Rules(NamedTuple):
 class Entry:
     """The rules of an origin; or the one verdict on all of its pages, if no rules are valid.
 
-    It is valid from ``start`` to ``end``, in seconds since the epoch; for its first page longer.
+    It is valid from ``start`` to ``end``, in seconds since the epoch; for a first page until
+    ``valid_until``.
     """
 
     __slots__ = (
@@ -68,9 +69,8 @@ class Entry:
         self.start: float = access.start
         self.end: float = access.end
         self.is_unused: bool = access.may_allow
-        """Whether pages may be allowed, and none that is about to be sent was decided yet."""
+        """Whether pages may be allowed, and the entry has not decided on one yet."""
         self.valid_until: float = self.end
-        """The end of ``is_valid``."""
         copy = access.copy
         self.is_known: bool = access.is_absent or (copy is not None and is_robotstxt(copy.body))
         """Whether the site has shown a robots.txt, or said that it has none."""
@@ -90,13 +90,13 @@ class Entry:
         return self.start <= now < self.valid_until
 
     def mark_looked_up(self, now: float, *, is_alone: bool) -> None:
-        """Note that a lookup has ended; a worker that ``is_alone`` need not do it again."""
+        """Note that a lookup has ended; whether the worker ``is_alone`` with the store."""
         if self.is_unused:
             first_page_until = self.start + MAX_UNUSED if is_alone else now + _AFTER_LOOKUP
             self.valid_until = max(self.end, first_page_until)
 
     def mark_used(self) -> None:
-        """Note that a page that is about to be sent was decided by the entry."""
+        """Note that the entry has decided on a page."""
         self.is_unused = False
         self.valid_until = self.end
 

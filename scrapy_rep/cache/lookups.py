@@ -76,7 +76,7 @@ class Lookup:
     has_lease: bool = False
     """Whether the lease of the origin was claimed, and not given to another worker."""
     is_alone: bool = False
-    """Whether no other worker uses the store."""
+    """Whether the last reading of the store has shown no other worker."""
     polls: int = 0
     """How often the lookup has found that another worker fetches."""
     timer: Timer | None = None
@@ -360,8 +360,7 @@ class Lookups:
                 known = await self.store.read([lookup.key])
                 if self._end_if_fresh(lookup, known):
                     return
-            of_route = isinstance(outcome, Unreachable) and not outcome.of_origin
-            previous = self.records.last(origin, known, of_route=of_route)
+            previous = self.records.previous(origin, known, outcome)
             record = self.records.after(previous, origin, outcome)
             self._log.log_fetched(record, previous, self.clock.time())
             self.send_record(record, previous, page)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -38,16 +37,22 @@ class Records:
         """Return the last record of ``origin``, from store or memory."""
         return self.last(origin, await self._store.read([str(origin)]))
 
-    def last(self, origin: Origin, known: Known, *, of_route: bool = True) -> Record | None:
-        """Return the last record that is known; without ``of_route`` only one of the origin."""
-        key, records = str(origin), []
-        if key in known.records:
-            with suppress(RecordError):
-                records.append(Record.decode(*known.records[key], key))
-        unstored = self._unstored.get(origin)
-        if unstored is not None and (of_route or unstored.of_origin):
-            records.append(unstored)
+    def last(self, origin: Origin, known: Known) -> Record | None:
+        """Return the last record that is known."""
+        records = filter(None, (_stored(origin, known), self._unstored.get(origin)))
         return max(records, key=lambda record: record.last.evidence.at, default=None)
+
+    def previous(self, origin: Origin, known: Known, outcome: Outcome) -> Record | None:
+        """Return the record that ``outcome`` follows.
+
+        After a failure on the route it is the last one. Else it is that of the store, which knows
+        since when an origin is unreachable; without one, a record of the origin in memory.
+        """
+        if isinstance(outcome, Unreachable) and not outcome.of_origin:
+            return self.last(origin, known)
+        unstored = self._unstored.get(origin)
+        in_memory = unstored if unstored is not None and unstored.of_origin else None
+        return _stored(origin, known) or in_memory
 
     def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         """Return whether ``record`` is valid, so that nothing has to be fetched."""
@@ -83,6 +88,16 @@ class Records:
     def _put(self, record: Record) -> None:
         state, body = record.encode()
         self._store.put(Put(str(record.origin), state, body, record.last.evidence.at))
+
+
+def _stored(origin: Origin, known: Known) -> Record | None:
+    key = str(origin)
+    if key not in known.records:
+        return None
+    try:
+        return Record.decode(*known.records[key], key)
+    except RecordError:
+        return None
 
 
 def other_origin(outcome: Outcome) -> Origin | None:

@@ -70,6 +70,8 @@ def _must_abort(crawler: Crawler, url: str) -> bool:
         elif origin is not None and admission.hosts.pause_under_way(origin.host):
             why = "its host has answered 429 or 503"
         else:
+            if decision.entry is not None:
+                decision.entry.mark_used()
             return False
         stats.count(crawler, stat)
         what = "Fetched" if dry_run else "Not fetched"

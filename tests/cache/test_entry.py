@@ -74,6 +74,8 @@ def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_one
     network = Network(time)
     mine, theirs = network.lookups(), network.lookups()
     theirs.store = theirs.records._store = mine.store
+    parsed = []
+    mine.cache.parsed = lambda robots, page: parsed.append(robots)
     site, page = origin_of("http://a.example"), Request("http://a.example/page")
 
     def allows(lookups):
@@ -98,6 +100,7 @@ def test_expired_rules_decide_on_their_first_page_unless_the_store_has_newer_one
     time.advance(10)
     assert mine.cache.known_entry(site) is None
     assert allows(mine)
+    assert len(parsed) == 2
     mine.cache.known_entry(site).mark_used()
     assert network.fetched == [site] * 2
     now_says(b"User-agent: *\nDisallow: /\n")

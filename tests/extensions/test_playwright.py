@@ -159,6 +159,20 @@ async def test_pages_that_go_elsewhere_by_a_script_are_asked_about(web):
     }
 
 
+async def test_expired_rules_decide_on_one_image(web):
+    site, other = web.site(held(answer())), web.site(robots(RULES))
+    image, asked = BrowserRequest(other.url("/a.png")), []
+
+    async def ask(_):
+        await until(lambda: site.robots_requests and not abort_disallowed(image))
+        asked.append(abort_disallowed(image))
+        site.release()
+
+    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0}
+    await crawl(site.url("/a"), meanwhile=ask, settings=settings)
+    assert asked == [True]
+
+
 async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
     site = web.site(robots("User-agent: *\nDisallow: /"), paths={"/page": page("/a.png")})
     await crawl(site.url("/page"), settings={**BROWSER, "ROBOTSTXT_OBEY": False})

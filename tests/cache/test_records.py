@@ -1,0 +1,31 @@
+"""Which record an outcome follows."""
+
+from scrapy_rep.cache.records import Records
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.base import Stored
+from scrapy_rep.stores.write_behind import Known
+from tests.made_up_network import POLICY, Network
+from tests.made_up_time import MadeUpTime
+
+A = origin_of("http://a.example")
+DAY = 86_400.0
+
+
+def test_a_failure_while_the_store_fails_does_not_end_an_outage_that_it_has():
+    time = MadeUpTime()
+    network = Network(time)
+    records = Records(network.lookups().store, POLICY, time.clock, lambda: 0.0)
+    down = network.outcome(A, unreachable=True, seconds=1)
+    outage = Record(A, down, None, time.wall - 31 * DAY, 31 * DAY, 9, time.wall)
+    readable = Known({str(A): Stored(outage.encode()[0], b"")}, False)
+    unreadable = Known({}, False, is_complete=False)
+    time.advance(10)
+    failed = network.outcome(A, unreachable=True, seconds=1)
+    records.keep(records.after(records.previous(A, unreadable, failed), A, failed), unreadable)
+    assert records.last(A, readable).unreachable_for == 0
+    time.advance(10)
+    failed = network.outcome(A, unreachable=True, seconds=1)
+    record = records.after(records.previous(A, readable, failed), A, failed)
+    assert record.unreachable_for > 31 * DAY
+    assert POLICY.access(record, time.wall).may_allow
