@@ -90,7 +90,11 @@ class Entry:
         return self.start <= now < self.valid_until
 
     def mark_looked_up(self, now: float, *, is_alone: bool) -> None:
-        """Note that a lookup has ended; whether the worker ``is_alone`` with the store."""
+        """Note that a lookup has ended at ``now``.
+
+        A worker that ``is_alone`` may use the entry for its first page for MAX_UNUSED seconds from
+        the fetch on; beside others it may only for _AFTER_LOOKUP seconds from ``now`` on.
+        """
         if self.is_unused:
             first_page_until = self.start + MAX_UNUSED if is_alone else now + _AFTER_LOOKUP
             self.valid_until = max(self.end, first_page_until)

@@ -289,9 +289,11 @@ class Lookups:
             self._tasks.start(self._claim_all(due))
 
     def _end_if_fresh(self, lookup: Lookup, known: Known) -> bool:
+        """End ``lookup`` if nothing has to be fetched for its page; return whether it has ended."""
         record = self.records.last(lookup.origin, known)
         if record is None:
             return False
+        # After a fetch that failed, a record that has expired is not used.
         is_for_first_page = lookup.task is None and self.cache.is_for_first_page(record)
         if not (is_for_first_page or self.records.is_fresh(record)):
             return False
