@@ -147,8 +147,7 @@ class WriteBehind:
 
     async def read(self, keys: Sequence[str]) -> Known:
         """Return what the store has, and what is not written yet."""
-        known = self.peek(keys)
-        if known is not None:
+        if (known := self.peek(keys)) is not None:
             return known
         was_sure = self._is_sure()
         found = await self._call(self._reader, self._reading, lambda: self.store.read(keys))
@@ -160,8 +159,7 @@ class WriteBehind:
         if len(self._unwritten):
             records = dict(records)
             for key in keys:
-                put = self._unwritten.get(key)
-                if put is not None:
+                if (put := self._unwritten.get(key)) is not None:
                     body = records[key].body if put.body is None and key in records else put.body
                     records[key] = Stored(put.state, body or b"")
         has_others = len(self.users) > 1 or (is_complete and (not was_sure or workers > 1))
@@ -232,8 +230,9 @@ class WriteBehind:
             await within(_CLOSING, self._writer.stop())
         except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
             self._warn(error)
-        self._cancel_timer()
-        self._unwritten.clear()
+        if not self.users:  # else another crawl has come meanwhile
+            self._cancel_timer()
+            self._unwritten.clear()
         self._here_since, self._here_until, self._say_at = None, 0.0, 0.0
 
     def _is_sure(self) -> bool:

@@ -15,12 +15,14 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores import write_behind
+from scrapy_rep.stores.base import Release
 from scrapy_rep.stores.uri import display_name
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.concurrency import Clock
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import RULES, answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
+from tests.stores.records import ORIGIN, available, put
 from tests.stores.test_contract import sqlite
 from tests.waiting import PATIENCE, until, wait_until
 
@@ -324,6 +326,26 @@ async def test_a_file_that_is_locked_can_not_be_used_although_it_is_read(tmp_pat
         assert (await claimed) is None
     (line,) = caplog.messages
     assert line.startswith(f"{path} can't be used, records of robots.txt are kept in memory: ")
+    await deferred_from_coro(kept.close())
+
+
+async def test_what_a_crawl_stores_while_another_one_closes_the_store_is_kept(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(write_behind, "_CLOSING", 0.0)
+    path = tmp_path / "robots.sqlite"
+    kept = WriteBehind(sqlite(path), name=path, timeout=PATIENCE)
+    await deferred_from_coro(kept.claim("a", "me", 60))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        kept.put(Release("a", "me"))
+        await deferred_from_coro(until(lambda: not kept._changes))
+        closed = deferred_from_coro(kept.close())
+        kept.users.add(lambda: None)
+        kept.put(put(available()))
+        await closed
+    await deferred_from_coro(until(lambda: list(sqlite(path).keys()) == [ORIGIN]))
+    kept.users.clear()
     await deferred_from_coro(kept.close())
 
 
