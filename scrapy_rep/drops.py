@@ -106,8 +106,8 @@ class Drops:
         options = Options.of(crawler)
         self._crawler = crawler
         self._logger = LimitedLogger(__name__, crawler)
-        self._is_interactive = crawler.settings.getbool(INTERACTIVE)
         self._dry_run = options.dry_run
+        self._has_hint = crawler.settings.getbool(INTERACTIVE) and not options.dry_run
         self.announcer = announcer
         self.causes: Causes = Causes()
         """The causes of drops; in a dry run, of the requests that would be dropped."""
@@ -145,11 +145,10 @@ class Drops:
             if judgement is not None:
                 store_judgement(request, judgement)
         level = logging.INFO if is_shown else logging.DEBUG
-        has_hint = self._is_interactive and not self._dry_run
-        if has_hint or self._logger.isEnabledFor(level):
+        if self._has_hint or self._logger.isEnabledFor(level):
             message, *values = self._line(request, verdict, page, judgement)
             self._logger.log(level, message, *values)
-            if has_hint:  # not logged, so that --nolog doesn't hide it
+            if self._has_hint:  # not logged, so that --nolog doesn't hide it
                 what = "robots.txt" if page is None else "nofollow"
                 setting = "ROBOTSTXT_OBEY" if page is None else "REP_META_TAGS"
                 line = f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n"

@@ -88,7 +88,12 @@ class Host:
 
 @dataclass(eq=False, repr=False)
 class Hosts:
-    """Holds requests to hosts that have a delay, or have refused one, until it is their turn."""
+    """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
+
+    To a host with a delay or a pause one request is under way, until it ends, or its lease does. A
+    pause begins, or becomes longer, with none under way: so the next one is the probe, which alone
+    can end the pause.
+    """
 
     crawler: Crawler
     options: Options

@@ -31,8 +31,6 @@ from scrapy_rep.utils.bounded import BoundedCache
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
 
-_ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
-
 
 class LookupResult(NamedTuple):
     """The result of a lookup."""
@@ -101,8 +99,8 @@ class Cache:
             result = self.put_record(origin, end, *token_lists)
         except Exception:
             self._logger.exception("Error while looking up robots.txt of %s", origin)
-            now = self._time()
-            entry = Entry(Access(_ERROR, None, now, now + self.policy.retry_delay))
+            now, verdict = self._time(), Verdict(allowed=False, reason=Reason.ERROR)
+            entry = Entry(Access(verdict, None, now, now + self.policy.retry_delay))
             self.entries.put(origin, entry, entry.nbytes)
             return LookupResult(entry, None)
         # With the entry of this record, robots.txt was only parsed again for other tokens.

@@ -187,9 +187,8 @@ class Lookups:
         is not put in memory: this is left to a lookup, which also announces the record.
         """
         record = await self.records.read(origin)
-        if not self.records.is_fresh(record):
-            return None
-        return self.cache.result_of(record, tokens).entry
+        is_fresh = self.records.is_fresh
+        return self.cache.result_of(record, tokens).entry if is_fresh(record) else None
 
     def join_store(self) -> None:
         """Tell the crawls of this process that use the store that this one has come."""

@@ -63,9 +63,10 @@ from scrapy_rep.utils.text import printable_request
 
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
-_ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 _LIFE: Final = 1.0
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
+_NEW: Final = 1.0
+"""Seconds after a fetch in which its entry decides at the wire, even if it has expired."""
 _WIRE: Final = Source.WIRE.value
 
 
@@ -165,9 +166,8 @@ class Gate:
     def _may_be_held(self, decision: Decision, source: Source) -> bool:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
         verdict, entry, origin = decision.verdict, decision.entry, decision.origin
-        if self.dry_run is not None or source in AGAIN:
-            return False
-        if source in QUEUED and self.admission.queues:
+        is_asked_elsewhere = source in AGAIN or (source in QUEUED and self.admission.queues)
+        if self.dry_run is not None or is_asked_elsewhere:
             return False
         if verdict is None or not verdict.allowed or entry is None or origin is None:
             return False
@@ -286,7 +286,7 @@ class Gate:
         )
         stats.count(self.crawler, stats.ERROR_COUNT)
         if is_dropped:
-            raise self.drop(request, _ERROR) from error
+            raise self.drop(request, Verdict(allowed=False, reason=Reason.ERROR)) from error
         store_grant(request, request.url)
 
     # Waiting.
@@ -294,7 +294,7 @@ class Gate:
     async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
         """Return the decision, without a verdict only if the host refuses all requests."""
         origin: Any = decision.origin
-        is_again, is_to_be_sent = source in AGAIN, source is not Source.RESPONSE
+        is_to_be_sent = source is not Source.RESPONSE
         while decision.verdict is None:
             if is_to_be_sent and self.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
@@ -304,8 +304,7 @@ class Gate:
             with self.waits.not_counted(source):
                 decision = await self.decider.decision(request, decision, stays=source in STAYING)
             verdict, entry, now = decision.verdict, decision.entry, self.clock.time()
-            # A new entry decides at the wire, even if it has expired already.
-            is_new = is_again and entry is not None and now - entry.start < _LIFE
+            is_new = source in AGAIN and entry is not None and now - entry.start < _NEW
             if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):
                 # It has expired, and decided on another page that waited for the same lookup.
                 decision = decision._replace(verdict=None, entry=None)

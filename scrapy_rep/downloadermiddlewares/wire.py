@@ -158,9 +158,11 @@ class Wire:
         return is_decided and (tokens is None or tokens == self._tokens_of(request))
 
     async def _admit(self, request: Request, slot: str) -> None:
-        """Return, with a place, when ``request`` may be sent; else raise.
+        """Return when ``request`` may be sent; else raise, without a place.
 
-        Ask the gate if the ticket does not fit; wait for a place; ask the hosts.
+        Ask the gate if the ticket does not fit; wait for a place; ask the hosts. When it returns,
+        the request has its place, and its turn where there is a delay or a pause, and the ticket
+        was valid after both, or has been renewed _MOST_DECISIONS times.
         """
         deadline, decided = self._monotonic() + _LONGEST, 0
         while True:

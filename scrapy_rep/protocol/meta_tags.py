@@ -75,9 +75,8 @@ def of_page(
 
 def of_meta(name: str, content: str, tokens: Iterable[str]) -> Tags:
     """Return the tags of ``<meta name=… content=…>`` for a crawler with these product tokens."""
-    if name.strip().lower() not in names_in_tags(tokens):
-        return Tags()
-    return _tags_in(content)
+    is_for_us = name.strip().lower() in names_in_tags(tokens)
+    return _tags_in(content) if is_for_us else Tags()
 
 
 def of_header(value: str, tokens: Iterable[str]) -> Tags:

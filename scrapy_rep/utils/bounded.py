@@ -33,8 +33,7 @@ class BoundedCache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value of ``key`` or None, and mark it as the most recently used."""
-        found = self._values.get(key)
-        if found is None:
+        if (found := self._values.get(key)) is None:
             return None
         self._values.move_to_end(key)
         return found[0]
@@ -60,8 +59,7 @@ class BoundedCache(Generic[K, V]):
             self.evicted += 1
 
     def discard(self, key: K) -> None:
-        found = self._values.pop(key, None)
-        if found is not None:
+        if (found := self._values.pop(key, None)) is not None:
             self._bytes -= found[1]
 
     def clear(self) -> None:

@@ -62,26 +62,21 @@ class Promise(Generic[T]):
 
     def set_result(self, value: T) -> None:
         """Set the value. No effect if ``is_done``."""
-        if self.is_done:
-            return
-        self.is_set = True
-        future = self._future
-        if isinstance(future, Deferred):
-            # If the coroutine is cancelled meanwhile, the Deferred ignores this call.
-            call_later(0, future.callback, value)
-        else:
-            future.set_result(value)
+        self._end(value, "callback", "set_result")
 
     def set_exception(self, error: BaseException) -> None:
         """Raise ``error`` in the waiting coroutine. No effect if ``is_done``."""
+        self._end(error, "errback", "set_exception")
+
+    def _end(self, end: object, of_deferred: str, of_future: str) -> None:
         if self.is_done:
             return
         self.is_set = True
-        future = self._future
-        if isinstance(future, Deferred):
-            call_later(0, future.errback, error)
+        if isinstance(self._future, Deferred):
+            # If the coroutine is cancelled meanwhile, the Deferred ignores this call.
+            call_later(0, getattr(self._future, of_deferred), end)
         else:
-            future.set_exception(error)
+            getattr(self._future, of_future)(end)
 
     def __await__(self) -> Generator[Any, Any, T]:
         return self._future.__await__()
