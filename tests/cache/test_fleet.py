@@ -1,8 +1,5 @@
 """Several processes, one store: one robots.txt request per origin, and nobody waits for the dead."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 import scrapy
 
@@ -10,7 +7,8 @@ from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, until, wait_until
+from tests.sql import execute
+from tests.waiting import until, wait_until
 
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select", "asyncio"]
 SITES = 25
@@ -45,22 +43,18 @@ class Lease:
 
             self.client = redis.Redis.from_url(store)
 
-    def _query(self, query):
-        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=PATIENCE)) as file:
-            return file.execute(query, {"origin": self.origin}).fetchone()
-
     @property
     def end(self):
         """When it ends, in seconds since the epoch; None where there is none."""
         if self.client is None:
-            found = self._query("SELECT taken + seconds FROM leases WHERE origin = :origin")
-            return None if found is None else found[0]
+            statement = "SELECT taken + seconds FROM leases WHERE origin = ?"
+            return next((end for (end,) in execute(self.path, statement, self.origin)), None)
         end = self.client.execute_command("PEXPIRETIME", f"robots:lease:{self.origin}")
         return None if end < 0 else end / 1000
 
     def expire(self):
         if self.client is None:
-            self._query("UPDATE leases SET seconds = 0 WHERE origin = :origin")
+            execute(self.path, "UPDATE leases SET seconds = 0 WHERE origin = ?", self.origin)
         else:
             self.client.pexpire(f"robots:lease:{self.origin}", 1)
 
@@ -215,8 +209,7 @@ def test_rules_that_another_worker_knows_end_a_chain(web, store):
     first = Worker(store, [other.url("/long")])
     wait_until(lambda: other.targets)
     wait_until(lambda: Lease(store, other).end is None)  # it ends when the record is stored
-    second = Worker(store, [site.url("/private")]).result()
-    assert second["fetched"] == [site.url("/private")]
+    assert Worker(store, [site.url("/private")]).result()["fetched"] == [site.url("/private")]
     other.release()
     assert first.result()["fetched"] == [other.url("/long")]
     assert other.targets == ["/long"]
@@ -249,9 +242,8 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     server.pause()
     site = web.site(RULES)
     script = [["stats", {"robotstxt/waited": 1}], ["close"]]
-    settings = SCRAPYS_QUEUE
     store = f"{server.uri}?timeout={LONG}"
-    worker = Worker(store, [site.url("/1")], mode, script=script, **settings)
+    worker = Worker(store, [site.url("/1")], mode, script=script, **SCRAPYS_QUEUE)
     try:
         result = worker.result()
     finally:

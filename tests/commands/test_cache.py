@@ -2,12 +2,11 @@
 
 import base64
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 
 from tests.crawling.web import RULES, answer, robots
+from tests.sql import execute
 
 EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
 
@@ -86,9 +85,9 @@ def test_cache_shows_no_raw_text_of_a_store(web, sqlite, robots_command, tmp_pat
     site = web.site(robots(RULES))
     robots_command("check", *sqlite, site.url("/"))
     origins = ["https://\x1b[31m.example", "no origin", ""]
-    with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as connection, connection:
-        for name in origins:
-            connection.execute("INSERT INTO records VALUES (?, 1e9, ?, ?)", (name, b"j", b""))
+    for name in origins:
+        values = (name, b"j", b"")
+        execute(tmp_path / "robots.sqlite", "INSERT INTO records VALUES (?, 1e9, ?, ?)", *values)
     run = robots_command("cache", "list", *sqlite)
     assert run.status == 0
     assert run.out.count("unreadable") == 3

@@ -4,8 +4,6 @@ import asyncio
 import json
 import logging
 import socket
-import sqlite3
-from contextlib import closing
 from functools import partial
 from ipaddress import ip_address
 
@@ -27,6 +25,7 @@ from tests.crawling.crawl import SCRAPYS_QUEUE, OfCrawler, crawl
 from tests.crawling.process import MODES, CrawlProcess
 from tests.crawling.web import answer, redirect, robots
 from tests.ports import refusing_port
+from tests.sql import execute
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
 URL, TUNNELLED = "http://a.example/robots.txt", "https://a.example/robots.txt"
@@ -39,8 +38,7 @@ def store(tmp_path):
 
 
 def rows(store, table):
-    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
-        return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return len(execute(store.removeprefix("sqlite:///"), f"SELECT * FROM {table}"))
 
 
 def refusal(status, **headers):
@@ -101,8 +99,7 @@ async def crawled_through_and_then_directly(site, store, *, settings=None, meta=
     assert (rows(store, "records"), rows(store, "leases")) == (0, 0)
     warned = [line for line in first.messages(logging.WARNING) if "was not fetched" in line]
     assert len(warned) == 1
-    second = await crawl(url, settings=stored)
-    assert second.dropped == {url: "rule"}
+    assert (await crawl(url, settings=stored)).dropped == {url: "rule"}
     assert site.targets == []
     assert rows(store, "records") == 1
     return warned[0]
@@ -350,8 +347,7 @@ def test_any_other_error_is_not_the_origins(error):
 async def test_a_relative_redirect_that_an_api_passes_on_is_followed_on_the_site(web, store):
     site = web.site(ALL_FORBIDDEN)
     api = web.site(paths={"/": [redirect("/rules/robots.txt"), ALL_FORBIDDEN]})
-    settings = {**through_api(api), "REP_STORE": store}
-    result = await crawl(site.url("/private"), settings=settings)
+    result = await crawl(site.url("/private"), settings={**through_api(api), "REP_STORE": store})
     assert result.dropped == {site.url("/private"): "rule"}
     assert [entry["target"].partition("?")[0] for entry in api.journal] == ["/", "/"]
 

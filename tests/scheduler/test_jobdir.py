@@ -2,8 +2,6 @@
 
 import logging
 import pickle
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from scrapy import Request
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import ListSpider, close, crawl
 from tests.crawling.web import robots
+from tests.sql import execute
 
 REQUESTS = 20
 REFUSED = "can't be read|is (empty|damaged|not usable|of another program).*, and is not changed"
@@ -75,13 +74,7 @@ async def test_what_only_memory_has_when_the_crawl_is_stopped_is_told(web, tmp_p
 
 
 def sql(*statements):
-    def change(file):
-        with closing(sqlite3.connect(file)) as connection:
-            for statement in statements:
-                connection.execute(statement)
-            connection.commit()
-
-    return change
+    return lambda file: [execute(file, statement) for statement in statements]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import shutil
 import sqlite3
 import weakref
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from tests.scheduler.queues import (
     scrapys,
     urls,
 )
+from tests.sql import execute
 
 QUEUE_CLASSES = [
     cls
@@ -52,8 +52,7 @@ def file_of(folder):
 
 
 def run_sql(folder, statement, *values):
-    with closing(sqlite3.connect(file_of(folder))) as connection, connection:
-        return connection.execute(statement, values).fetchone()
+    return execute(file_of(folder), statement, *values)
 
 
 def connection_of(queue):
@@ -177,7 +176,7 @@ def test_a_damaged_name_ends_the_crawl_and_what_is_left_stays(tmp_path, caplog, 
     says = [f"The requests in JOBDIR can't be read, and are left there: {left}"] if ends else []
     assert caplog.messages == says
     assert (queue.close() != {}) == ends
-    assert run_sql(tmp_path, "SELECT count(*) FROM requests") == (left,)
+    assert run_sql(tmp_path, "SELECT count(*) FROM requests") == [(left,)]
 
 
 # What can't be written.
@@ -249,7 +248,8 @@ def damage_page(folder, page):
 
 
 def first_page_of(folder, name):
-    return run_sql(folder, "SELECT rootpage FROM sqlite_master WHERE name = ?", name)[0]
+    ((page,),) = run_sql(folder, "SELECT rootpage FROM sqlite_master WHERE name = ?", name)
+    return page
 
 
 # What is refused.

@@ -1,8 +1,6 @@
 """What every store does, whatever it is made of."""
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import count
 from time import sleep, time
 
@@ -20,6 +18,7 @@ from scrapy_rep.stores.base import (
 )
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
+from tests.sql import execute
 from tests.stores.records import ORIGIN, available, every, put, unavailable, unreachable
 from tests.waiting import PATIENCE
 
@@ -334,19 +333,15 @@ class TestSQLite(PersistentContract):
         self.path = tmp_path / "robots.sqlite"
         return lambda: sqlite(self.path)
 
-    def execute(self, statement, *values):
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            return connection.execute(statement, values).fetchone()
-
     def alter(self, key, part, change):
-        (data,) = self.execute(f"SELECT {part} FROM records WHERE origin = ?", key)
-        self.execute(f"UPDATE records SET {part} = ? WHERE origin = ?", change(data), key)
+        ((data,),) = execute(self.path, f"SELECT {part} FROM records WHERE origin = ?", key)
+        execute(self.path, f"UPDATE records SET {part} = ? WHERE origin = ?", change(data), key)
 
     @pytest.mark.parametrize("data", ["CAST(X'ff' AS TEXT)", "'a text'", "5", "2.5"])
     def test_a_record_of_another_type_is_a_miss(self, opened, store, data):
         write(store, available(), available(OTHER))
         store.close()
-        self.execute(f"UPDATE records SET body = {data} WHERE origin = '{ORIGIN}'")
+        execute(self.path, f"UPDATE records SET body = {data} WHERE origin = '{ORIGIN}'")
         store = opened()
         assert record(store) is None
         assert record(store, OTHER) == available(OTHER)

@@ -14,6 +14,7 @@ from scrapy_rep.stores import sqlite as module
 from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.stores.sqlite import FORMAT
 from scrapy_rep.stores.uri import path_of
+from tests.sql import execute
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
 from tests.stores.test_contract import OTHER, at_once, claim, record, sqlite, write
@@ -24,11 +25,8 @@ def path(tmp_path):
     return tmp_path / "robots.sqlite"
 
 
-def rows(path, *queries):
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for query in queries or ["SELECT origin FROM records"]:
-            found = connection.execute(query).fetchall()
-        return found
+def origins(path):
+    return [origin for (origin,) in execute(path, "SELECT origin FROM records ORDER BY written")]
 
 
 def test_a_relative_path_is_in_the_data_directory_and_others_are_taken_as_they_are(
@@ -48,9 +46,9 @@ def test_the_file_is_made_when_it_is_first_needed(tmp_path, caplog):
     assert store.peek([ORIGIN]) is None
     assert not path.parent.exists()
     assert record(store) is None
-    assert rows(path, "PRAGMA application_id") == [(FORMAT.application_id,)]
-    assert rows(path, "PRAGMA user_version") == [(FORMAT.version,)]
-    assert rows(path, "PRAGMA journal_mode") == [("wal",)]
+    assert execute(path, "PRAGMA application_id") == [(FORMAT.application_id,)]
+    assert execute(path, "PRAGMA user_version") == [(FORMAT.version,)]
+    assert execute(path, "PRAGMA journal_mode") == [("wal",)]
     store.close()
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     again = sqlite(path)
@@ -66,14 +64,14 @@ def test_a_file_that_another_crawl_has_written_is_read(path):
     for each in make_databases.records():
         assert record(store, str(each.origin)) == each
     store.close()
-    assert len(rows(path)) == len(make_databases.records())
+    assert len(origins(path)) == len(make_databases.records())
 
 
 def test_pauses_are_found_without_a_look_at_all_leases(path):
     make_databases.make(path)
-    plan = rows(path, "EXPLAIN QUERY PLAN " + module._PAUSES.replace(":now", "0"))
+    plan = execute(path, "EXPLAIN QUERY PLAN " + module._PAUSES.replace(":now", "0"))
     assert "leases_of_pauses" in plan[0][3]
-    plan = rows(path, "EXPLAIN QUERY PLAN " + module._WORKERS.replace(":now", "0"))
+    plan = execute(path, "EXPLAIN QUERY PLAN " + module._WORKERS.replace(":now", "0"))
     assert "SEARCH" in plan[0][3]
 
 
@@ -82,7 +80,7 @@ def test_the_version_is_that_of_the_schema(tmp_path):
     schema = "SELECT name, sql FROM sqlite_master ORDER BY name"
     make_databases.make(tmp_path / "now.sqlite")
     then = make_databases.DIRECTORY / f"v{FORMAT.version}.sqlite"
-    assert rows(tmp_path / "now.sqlite", schema) == rows(shutil.copy(then, tmp_path), schema)
+    assert execute(tmp_path / "now.sqlite", schema) == execute(shutil.copy(then, tmp_path), schema)
 
 
 def after(*queries, ours=True):
@@ -91,7 +89,8 @@ def after(*queries, ours=True):
     def make(path):
         if ours:
             make_databases.make(path)
-        rows(path, *queries)
+        for query in queries:
+            execute(path, query)
 
     return make
 
@@ -160,8 +159,8 @@ def test_a_file_that_was_removed_is_made_again(path, suffixes):
     write(store, unavailable())
     assert store.peek([ORIGIN]) == store.read([ORIGIN])
     store.close()
-    assert rows(path) == [(ORIGIN,)]
-    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+    assert origins(path) == [ORIGIN]
+    assert execute(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 def test_old_records_go(path, monkeypatch):
@@ -177,13 +176,13 @@ def test_old_records_go(path, monkeypatch):
     now += 499
     store = sqlite(path, max_age=500.0, clock=lambda: now)
     write(store, available("https://new.example", at=now))
-    assert len(rows(path)) == 1_001
+    assert len(origins(path)) == 1_001
     now += 2
     for _ in range(12):
         write(store, available("https://new.example", at=now))
     store.close()
-    assert rows(path) == [("https://new.example",)]
-    assert rows(path, "SELECT * FROM leases") == []
+    assert origins(path) == ["https://new.example"]
+    assert execute(path, "SELECT * FROM leases") == []
 
 
 def test_a_file_that_is_too_large_loses_no_more_than_it_must(path):
@@ -196,15 +195,15 @@ def test_a_file_that_is_too_large_loses_no_more_than_it_must(path):
     store = sqlite(path, max_bytes=2**20)
     write(store, available("https://new.example", at=2e9))
     store.close()
-    kept = [origin for (origin,) in rows(path, "SELECT origin FROM records ORDER BY written")]
+    kept = origins(path)
     assert kept == [*sites[-len(kept) + 1 :], "https://new.example"]
-    (size,) = rows(path, "SELECT sum(length(state) + length(body)) FROM records")[0]
+    (size,) = execute(path, "SELECT sum(length(state) + length(body)) FROM records")[0]
     assert 0.5 * 2**20 < size < 2**20
 
 
 def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
     make_databases.make(path)
-    rows(path, "PRAGMA journal_mode = DELETE")
+    execute(path, "PRAGMA journal_mode = DELETE")
     store = sqlite(path, timeout=0.3)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -212,7 +211,7 @@ def test_a_file_without_a_write_ahead_log_is_waited_for_as_long(path):
             store.read([ORIGIN])
     write(store, available())
     store.close()
-    assert rows(path, "PRAGMA journal_mode") == [("wal",)]
+    assert execute(path, "PRAGMA journal_mode") == [("wal",)]
 
 
 def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
@@ -256,7 +255,7 @@ def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypatch):
     write(store, available())
     store.close()
     # As a disk that has no place for another page.
-    pages = rows(path, "PRAGMA page_count")[0][0]
+    pages = execute(path, "PRAGMA page_count")[0][0]
     original = module.open_file
 
     def connect(*args, **kwargs):
@@ -269,4 +268,4 @@ def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypatch):
         write(store, available("https://large.example", os.urandom(100_000)))
     assert record(store) == available()
     store.close()
-    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+    assert execute(path, "PRAGMA integrity_check") == [("ok",)]

@@ -22,6 +22,7 @@ from scrapy_rep.utils.concurrency import Clock
 from tests.crawling.crawl import Lines, crawl, stat
 from tests.crawling.web import RULES, answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
+from tests.sql import execute
 from tests.stores.records import ORIGIN, available, put
 from tests.stores.test_contract import sqlite
 from tests.waiting import PATIENCE, until, wait_until
@@ -114,12 +115,8 @@ class SQLite:
         self.mounted = False
 
     def origins(self):
-        rows = self.execute("SELECT origin, state, body FROM records")
+        rows = execute(self.path, "SELECT origin, state, body FROM records")
         return readable({origin: parts for origin, *parts in rows})
-
-    def execute(self, statement):
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            return connection.execute(statement).fetchall()
 
     def mount(self):
         """Put a disk of a megabyte there."""
@@ -133,7 +130,7 @@ class SQLite:
         self.mounted = True
 
     def alter(self, state):
-        self.execute(f"UPDATE records SET state = {state}")
+        execute(self.path, f"UPDATE records SET state = {state}")
 
     def lock(self):
         self.other = sqlite3.connect(self.path, isolation_level=None)
@@ -157,7 +154,7 @@ class SQLite:
         self.directory.with_name("elsewhere").rename(self.directory)
 
     def overwrite(self):
-        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        execute(self.path, "PRAGMA wal_checkpoint(TRUNCATE)")
         with self.path.open("r+b") as file:
             file.write(b"\xff" * self.path.stat().st_size)
 
@@ -217,8 +214,7 @@ async def test_a_store_that_breaks(
     if "disk" in fault:
         store.mount()
     phases = {name: web.site(robots(RULES)) for name in ("before", "broken", "after")}
-    timeout = HANGING if fault in HANGS else PATIENCE
-    uri = f"{store.uri}?timeout={timeout}"
+    uri = f"{store.uri}?timeout={HANGING if fault in HANGS else PATIENCE}"
     failures = Failures(uri)
     failed = {}
 
@@ -259,8 +255,7 @@ async def test_a_store_that_breaks(
     assert sorted(on_wire) == ["/1", "/1", "/1", "/known"]
     assert set(result.dropped.values()) == {"rule"}
     assert len(result.dropped) == 3
-    asked = [len(site.robots_requests) for site in phases.values()]
-    assert asked == [1, 1, 1]
+    assert [len(site.robots_requests) for site in phases.values()] == [1, 1, 1]
     assert failed["before"] == 0
     assert max(failed.values()) <= BOUND
     warnings = result.messages(30)
