@@ -22,8 +22,8 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import Put
 from scrapy_rep.utils.per_crawl import get_part
+from tests.stores.records import put
 from tests.waiting import settle
 
 # As it was decided on, by hand: nothing of it is read from the code.
@@ -103,8 +103,7 @@ class Scene:
             outcome = Unreachable(Evidence(**evidence, status=503, retry_after="5"))
         else:
             outcome = Available(RULES[kind], Evidence(**evidence, status=200))
-        policy = Options.of(self.crawler).policy
-        return policy.record_after(None, origin, outcome, jitter=0.0)
+        return Options.of(self.crawler).policy.record_after(None, origin, outcome, jitter=0.0)
 
     def knows(self, kind):
         """Put the robots.txt of a site in memory."""
@@ -115,17 +114,13 @@ class Scene:
 
     def finds(self, kind):
         """Put it in the store, where it is looked up."""
-        record = self.record(kind)
-        state, body = record.encode()
-        put = Put(str(record.origin), state, body, record.last.evidence.at)
-        self.parts.lookups.store.put(put)
+        self.parts.lookups.store.put(put(self.record(kind)))
         settle()
 
     def has_sent(self):
         """A request to a site with a delay has left just now."""
         self.knows("delay")
-        request = Request(self.url)
-        assert self.admission.admit(origin_of(self.url), lambda: request) is None
+        assert self.admission.admit(origin_of(self.url), lambda: Request(self.url)) is None
 
     def was_refused(self):
         """The site has refused a request for longer than requests wait."""
@@ -204,8 +199,7 @@ async def as_coroutine(awaitable):
 @cells
 def test_the_middleware_does_what_the_cell_says(situation, source, action, keeps):
     scene = Scene(keeps=keeps)
-    returned = scene.is_in(situation)
-    done, task = scene.process(scene.request(source, returned=returned))
+    done, task = scene.process(scene.request(source, returned=scene.is_in(situation)))
     expected = {"if kept": "give back" if keeps else "drop"}.get(action, action)
     if expected == "wait" and situation not in {"held", "deferred"}:
         assert scene.waited == 1
@@ -217,8 +211,7 @@ def test_the_middleware_does_what_the_cell_says(situation, source, action, keeps
 @cells
 def test_a_dry_run_drops_nothing(situation, source, action):
     scene = Scene(keeps=False, REP_DRY_RUN=True)
-    returned = scene.is_in(situation)
-    done, task = scene.process(scene.request(source, returned=returned))
+    done, task = scene.process(scene.request(source, returned=scene.is_in(situation)))
     assert done == "pass"
     scene.ends(task)
 
@@ -270,11 +263,7 @@ def test_what_the_wire_finds_to_be_unreachable_is_deferred_once(returned, ends):
 
 @pytest.mark.parametrize(
     ("found", "situation"),
-    [
-        ("allowed", "allowed"),
-        ("forbidden", "forbidden"),
-        ("unreachable", "deferred"),
-    ],
+    [("allowed", "allowed"), ("forbidden", "forbidden"), ("unreachable", "deferred")],
 )
 @pytest.mark.parametrize("source", SOURCES)
 def test_who_has_waited_goes_by_the_table(source, found, situation):

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from scrapy import Request
 
-from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl, releasing_when
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import a_while, until
 
@@ -14,6 +14,7 @@ MOST = 3
 PAGES = 12
 SLOWLY = [["wait", 0.2], *robots("")]
 HELD = {"*": [held(answer())]}
+NOT_ALL = {"handle_httpstatus_all": False}
 
 
 class Rewrites:
@@ -46,17 +47,13 @@ def redirected(web):
     front = web.site(
         robots(""), paths={f"/{n}": [redirect(site.url("/"))] for n, site in enumerate(sites)}
     )
-    meta = {"handle_httpstatus_all": False}
-    urls = [Request(front.url(f"/{n}"), meta=meta) for n in range(PAGES)]
-    return sites, urls, {}
+    return sites, [Request(front.url(f"/{n}"), meta=NOT_ALL) for n in range(PAGES)], {}
 
 
 def retried(web):
     sites = [web.site(SLOWLY, paths={"*": [answer(500), held(answer())]}) for _ in range(PAGES)]
-    meta = {"handle_httpstatus_all": False}
-    urls = [Request(site.url("/"), meta=meta) for site in sites]
-    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0}
-    return sites, urls, {"settings": settings}
+    urls = [Request(site.url("/"), meta=NOT_ALL) for site in sites]
+    return sites, urls, {"settings": {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0}}
 
 
 def unreachable_before(web, number=PAGES):
@@ -77,19 +74,9 @@ def another_queue(web):
 
 ALL = {"CONCURRENT_REQUESTS": MOST}
 OF_A_SITE = {"CONCURRENT_REQUESTS": PAGES, "CONCURRENT_REQUESTS_PER_DOMAIN": MOST}
+KINDS = (new_sites, rewritten, redirected, retried, unreachable_before, direct, another_queue)
 FLOODS = [
-    *(
-        (ALL, flood)
-        for flood in (
-            new_sites,
-            rewritten,
-            redirected,
-            retried,
-            unreachable_before,
-            direct,
-            another_queue,
-        )
-    ),
+    *((ALL, flood) for flood in KINDS),
     *((OF_A_SITE, partial(flood, number=1)) for flood in (new_sites, unreachable_before, direct)),
 ]
 
@@ -134,13 +121,8 @@ class Turns:
 
 async def test_no_more_pages_leave_in_a_turn_than_may(web):
     sites = [web.site(held(robots(""))) for _ in range(5 * MOST)]
-
-    async def meanwhile(crawler):
-        await until(lambda: all(site.robots_requests for site in sites))
-        for site in sites:
-            site.release()
-
+    at_last = releasing_when(lambda _: all(site.robots_requests for site in sites), *sites)
     settings = {**ALL, "REP_CONCURRENT_FETCHES": 100, "DOWNLOADER_MIDDLEWARES": {Turns: 50}}
-    await crawl(*(site.url("/") for site in sites), settings=settings, meanwhile=meanwhile)
+    await crawl(*(site.url("/") for site in sites), settings=settings, meanwhile=at_last)
     assert sum(Turns.counts) == len(sites)
     assert max(Turns.counts) <= MOST

@@ -5,16 +5,10 @@ from scrapy import Request
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.signals import robotstxt_verdict
-from tests.crawling.crawl import (
-    SCRAPYS_QUEUE,
-    Downloads,
-    crawl,
-    hearing,
-    releasing_as_it_closes,
-)
+from tests.crawling.crawl import SCRAPYS_QUEUE, Downloads, crawl, releasing_as_it_closes
 from tests.crawling.web import RULES, answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
+from tests.test_signals import Ear
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
 
@@ -105,8 +99,7 @@ async def test_a_page_whose_url_becomes_that_of_an_unreachable_site_is_fetched_o
 async def test_what_passes(web, to, settings):
     """Another spelling, a URL without robots.txt, and what a dry run would drop."""
     site = web.site(robots(RULES))
-    path = "/~a" if "%7e" in to else "/a"
-    request = resolved(site, path, to.format(site.url("")))
+    request = resolved(site, "/~a" if "%7e" in to else "/a", to.format(site.url("")))
     result = await crawl(request, settings=resolving(**settings))
     assert len(result.responses) == 1
     assert result.failures == []
@@ -144,16 +137,12 @@ async def test_what_is_exempt_may_have_any_url_and_counts_once(web):
 
 async def test_a_url_that_a_handler_followed_to_is_judged_once(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/out")], "/a": [redirect("/b")]})
-    verdicts = []
-
-    def heard(request):
-        verdicts.append(request.url)
-
-    opened = hearing(robotstxt_verdict, heard)
+    ear = Ear("robotstxt_verdict")
     requests = [Request(site.url("/in")), resolved(site, "/a", site.url("/private"))]
-    result = await crawl(*requests, settings=resolving(**FOLLOWS), opened=opened)
+    result = await crawl(*requests, settings=resolving(**FOLLOWS), opened=ear.listen)
     assert result.fetched == [site.url("/out")]
-    assert sorted(verdicts) == [site.url(path) for path in ("/a", "/b", "/in", "/out", "/private")]
+    verdicts = sorted(what["request"].url for _, what in ear.heard)
+    assert verdicts == [site.url(path) for path in ("/a", "/b", "/in", "/out", "/private")]
     (response,) = result.responses
     assert not [key for key in response.meta if key.startswith("_robotstxt")]
 

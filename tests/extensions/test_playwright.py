@@ -63,15 +63,16 @@ def page(*sources):
 BROWSER = {"DOWNLOAD_HANDLERS": {"http": Browser}, "USER_AGENT": "testbot/1.0"}
 
 
-async def test_what_is_disallowed_is_not_fetched_for_a_page(web):
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_what_is_disallowed_is_told_and_only_fetched_for_a_page_in_a_dry_run(web, dry_run):
     site = web.site(
         robots(RULES), paths={"/page": page("/a.png", "/private/b.png", "data:image/png;base64,AA")}
     )
-    result = await crawl(site.url("/page"), settings=BROWSER)
-    assert site.targets == ["/page", "/a.png"]
+    result = await crawl(site.url("/page"), settings={**BROWSER, "REP_DRY_RUN": dry_run})
+    assert site.targets == ["/page", "/a.png", *["/private/b.png"] * dry_run]
     assert len(site.robots_requests) == 1
     assert result.stats["robotstxt/subresource/forbidden"] == 1
-    assert any(
+    assert dry_run or any(
         line.startswith(f"Not fetched by a browser: <GET {site.url('/private/b.png')}>: Disallow: ")
         for line in result.messages()
     )
@@ -81,15 +82,13 @@ async def test_a_host_in_a_pause_is_asked_for_no_images(web):
     refusal = answer(429, headers={"Retry-After": "200"})
     other = web.site(robots(RULES), paths={"/1": [refusal]}, host="127.0.0.2")
     site = web.site(robots(RULES), paths={"/page": page(other.url("/a.png"))})
-
     settings = {**BROWSER, "RETRY_ENABLED": False}
-    phases = [[Request(site.url("/page"))]]
-    result = await crawl(other.url("/1"), settings=settings, phases=phases)
+    result = await crawl(other.url("/1"), settings=settings, phases=[[site.url("/page")]])
     assert other.targets == ["/1"]
     assert result.stats["robotstxt/subresource/forbidden"] == 1
 
 
-class FailingMiddleware:
+class FailsAtItsStart:
     def __init__(self):
         raise ZeroDivisionError
 
@@ -97,7 +96,7 @@ class FailingMiddleware:
 async def test_a_crawl_of_the_process_that_failed_at_its_start_decides_nothing(web):
     site = web.site(robots(RULES), paths={"/page": page("/a.png", "/private/b.png")})
     with pytest.raises(ZeroDivisionError) as error:
-        await crawl(site.url("/"), settings={"DOWNLOADER_MIDDLEWARES": {FailingMiddleware: 500}})
+        await crawl(site.url("/"), settings={"DOWNLOADER_MIDDLEWARES": {FailsAtItsStart: 500}})
     await crawl(site.url("/page"), settings=BROWSER)
     assert error.tb  # it refers to the crawler that failed
     assert site.targets == ["/page", "/a.png"]
@@ -127,13 +126,6 @@ async def test_a_page_that_is_exempt_is_not_aborted(web):
     assert "/private/1" in site.targets
     assert "/private/2" not in site.targets
     assert len(result.responses) == 2
-
-
-async def test_a_dry_run_aborts_nothing_and_tells(web):
-    site = web.site(robots(RULES), paths={"/page": page("/private/b.png")})
-    result = await crawl(site.url("/page"), settings={**BROWSER, "REP_DRY_RUN": True})
-    assert site.targets == ["/page", "/private/b.png"]
-    assert result.stats["robotstxt/subresource/forbidden"] == 1
 
 
 async def test_pages_that_go_elsewhere_by_a_script_are_asked_about(web):

@@ -13,7 +13,7 @@ from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
 from tests.crawling.web import page as tagged_page
-from tests.extensions.test_playwright import BROWSER, page
+from tests.extensions.test_playwright import BROWSER, FailsAtItsStart, page
 
 RULES = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\n"
 WHY = "agreed </script><script>document.title='owned'</script>"
@@ -170,8 +170,7 @@ CONTENT_USAGE = "content-usage: train-ai=n, search=y"
 @pytest.mark.parametrize("ending", ["json", "html"])
 async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending, dry_run):
     path = tmp_path / f"report.{ending}"
-    rules = robots(f"User-agent: *\n{CONTENT_USAGE}\n")
-    by_line = web.site(rules)
+    by_line = web.site(robots(f"User-agent: *\n{CONTENT_USAGE}\n"))
     settings = {
         "REP_REPORT": path,
         "REP_PURPOSES": ["search", "ai-training"],
@@ -211,12 +210,6 @@ async def test_a_report_that_fails_stops_no_crawl(web, tmp_path):
     assert any(text.startswith("The report was not written") for text in result.messages())
 
 
-class Broken:
-    @classmethod
-    def from_crawler(cls, crawler):
-        raise ZeroDivisionError
-
-
 async def test_the_next_crawl_takes_the_place_of_the_last_unless_it_fails_at_its_start(
     web, tmp_path
 ):
@@ -224,8 +217,9 @@ async def test_the_next_crawl_takes_the_place_of_the_last_unless_it_fails_at_its
     path = tmp_path / "report.json"
     await crawl(first.url("/"), settings={"REP_REPORT": path})
     before = path.read_text()
+    failing = {"REP_REPORT": path, "ITEM_PIPELINES": {FailsAtItsStart: 1}}
     with pytest.raises(ZeroDivisionError):
-        await crawl(second.url("/"), settings={"REP_REPORT": path, "ITEM_PIPELINES": {Broken: 1}})
+        await crawl(second.url("/"), settings=failing)
     assert path.read_text() == before
     await crawl(second.url("/"), settings={"REP_REPORT": path})
     assert list(tmp_path.iterdir()) == [path]
