@@ -20,9 +20,9 @@ class Call:
 class MadeUpTime:
     """What time it is, and the calls that are to come; ``wall`` may jump, ``now`` only grows."""
 
-    def __init__(self, wall=1e9):
+    def __init__(self):
         self.now = 0.0
-        self.wall = wall
+        self.wall = 1e9
         self.clock = Clock(lambda: self.wall, lambda: self.now, self.call_later)
         self._calls = []
         self._numbers = count()

@@ -45,9 +45,8 @@ def redirect(location, status=301, body=""):
     return answer(status, body, headers={"Location": location})
 
 
-def gzipped(body, status=200, **kwargs):
-    packed = gzip.compress(body) if isinstance(body, bytes) else gzip.compress(body.encode())
-    return answer(status, packed, headers={"Content-Encoding": "gzip"}, **kwargs)
+def gzipped(body):
+    return answer(200, gzip.compress(body.encode()), headers={"Content-Encoding": "gzip"})
 
 
 def raw_deflate(body):

@@ -65,12 +65,12 @@ def test_the_exception_can_be_pickled():
     assert (again.verdict, str(again)) == (error.verdict, str(error))
 
 
-def told(result, begin, level=logging.INFO):
-    """Return the lines of the log at a level that begin in some way."""
+def told(result, begin):
+    """Return the lines of the log at INFO that begin in some way."""
     return [
         record.getMessage()
         for record in result.records
-        if record.levelno == level and record.getMessage().startswith(begin)
+        if record.levelno == logging.INFO and record.getMessage().startswith(begin)
     ]
 
 
@@ -114,10 +114,8 @@ async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkey
 
 
 async def test_one_info_line_at_the_start(web):
-    site = web.site(robots(""))
-    result = await crawl(
-        site.url("/"), settings={**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_CACHE_TTL": 60}
-    )
+    settings = {**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_CACHE_TTL": 60}
+    result = await crawl(web.site(robots("")).url("/"), settings=settings)
     (line,) = result.messages(logging.INFO)
     assert line == (
         "Obeying robots.txt as 'testbot', records in memory://, REP_CACHE_TTL=60.0, REP_TIMEOUT=60.0, "
@@ -136,8 +134,7 @@ async def test_one_info_line_at_the_start(web):
     ],
 )
 async def test_a_warning_at_the_start(web, settings, warning):
-    site = web.site(robots(""))
-    result = await crawl(site.url("/"), settings=settings)
+    result = await crawl(web.site(robots("")).url("/"), settings=settings)
     (line,) = result.messages(logging.WARNING)
     assert warning in f"{line}$"
 
@@ -186,8 +183,7 @@ async def test_a_long_rule_is_cut_in_log_lines_messages_and_the_report(web, tmp_
     assert texts
     texts += [str(failure.value) for failure in result.failures]
     assert [text for text in texts if len(text) > 400 or "*… (line 3 of" not in text] == []
-    report = json.loads(path.read_text())
-    assert [drop["rule"][-1:] for drop in report["drops"]] == ["…"]
+    assert [drop["rule"][-1:] for drop in json.loads(path.read_text())["drops"]] == ["…"]
     assert path.stat().st_size < 40_000  # with the text itself
 
 

@@ -35,8 +35,8 @@ class Whole(OfCrawler):
         pass
 
 
-def stoppable(handler, scheme="http"):
-    return can_be_stopped(Settings({"DOWNLOAD_HANDLERS": {"http": handler}}), scheme)
+def stoppable(handler):
+    return can_be_stopped(Settings({"DOWNLOAD_HANDLERS": {"http": handler}}), "http")
 
 
 def test_scrapys_own_handlers_can_be_stopped_and_others_are_not_known_to():

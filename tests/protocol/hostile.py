@@ -34,8 +34,8 @@ def repeated(line, start="user-agent: *\n"):
     return lambda size: fill(size, itertools.repeat(line), start)
 
 
-def numbered(line, count=None):
-    return lambda size: fill(size, map(line.format, range(count or size)))
+def numbered(line):
+    return lambda size: fill(size, map(line.format, range(size)))
 
 
 def worded(line, *word_lists):

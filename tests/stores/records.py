@@ -1,7 +1,5 @@
 """Records of every kind, for what keeps them."""
 
-from dataclasses import replace
-
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
@@ -25,16 +23,11 @@ def unreachable(origin=ORIGIN, at=9.0, copy=None):
     return Record(origin_of(origin), Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
 
 
-def every(origin=ORIGIN):
+def every():
     """Records of each kind, each with a later fetch than the one before it."""
-    large = available(origin, bytes(range(256)) * 2_000, at=7.0)
-    return [
-        available(origin),
-        unavailable(origin),
-        unreachable(origin, at=6.5),
-        large,
-        replace(unreachable(origin), copy=large.copy),
-    ]
+    large = available(body=bytes(range(256)) * 2_000, at=7.0)
+    others = [available(), unavailable(), unreachable(at=6.5)]
+    return [*others, large, unreachable(copy=large.copy)]
 
 
 def put(record):
