@@ -104,8 +104,7 @@ async def test_a_record_of_the_store_is_told_as_such(web, tmp_path):
 async def test_a_fetch_comes_with_the_record_before_it(web, clock):
     site = web.site(robots(RULES), answer(404))
     ear = Ear("robotstxt_fetched")
-    phases = [clock.later(1_000_000, site.url("/2"))]
-    await crawl(site.url("/1"), phases=phases, opened=ear.listen)
+    await crawl(site.url("/1"), phases=[clock.later(1_000_000, site.url("/2"))], opened=ear.listen)
     first, second = [what for _, what in ear.heard]
     assert second["previous"].copy.body == first["record"].copy.body == RULES.encode()
     assert second["record"].copy is None

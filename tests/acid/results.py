@@ -121,8 +121,7 @@ def of(story):
 
 def markdown(rows):
     head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
-    lines = [head, ["---"] * len(head), *rest]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rest))
 
 
 def page(found):

@@ -61,8 +61,7 @@ def test_who_does_not_look_keeps_none(tmp_path, command, kept):
 
 def test_the_folder_imports_the_standard_library_alone(tmp_path):
     shutil.copytree(results.HERE, tmp_path / "acid")
-    every = "import acid.compare, acid.__main__"
-    program = f"import sys; sys.path.append('.'); {every}"
+    program = "import sys; sys.path.append('.'); import acid.compare, acid.__main__"
     environment = os.environ | {"PYTHONPATH": ""}
     done = run_to_end(sys.executable, "-I", "-S", "-c", program, cwd=tmp_path, env=environment)
     assert done.stderr == ""

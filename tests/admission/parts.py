@@ -72,5 +72,4 @@ class Parts:
 
 
 def lease_store(time):
-    store = MemoryStore(max_bytes=2**24, clock=lambda: time.now)
-    return WriteBehind(store, clock=time.clock)
+    return WriteBehind(MemoryStore(max_bytes=2**24, clock=lambda: time.now), clock=time.clock)

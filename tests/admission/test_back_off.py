@@ -130,8 +130,7 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     site = web.site(answer(404), paths={"*": [refuses(429, retry_after)]})
     other = web.site(answer(404), host="127.0.0.2")
     urls = [each.url(path) for each in (site, other) for path in PAGES]
-    settings = {"REP_DEFER_TIMEOUT": 0.5, "RETRY_TIMES": 100}
-    result = await crawl(*urls, settings=settings)
+    result = await crawl(*urls, settings={"REP_DEFER_TIMEOUT": 0.5, "RETRY_TIMES": 100})
     assert sorted(other.targets) == PAGES
     assert len(site.targets) <= len(PAGES) + 1
     assert result.stats["robotstxt/back_off_dropped"] == len(PAGES)
@@ -140,8 +139,7 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
     ] * len(PAGES)
     (line,) = [line for line in result.messages(logging.WARNING) if "refuses" in line]
     assert line.startswith("127.0.0.1 refuses all requests")
-    told = "Dropped (its host refuses all): <GET {}>"
-    dropped = {told.format(site.url(path)) for path in PAGES}
+    dropped = {f"Dropped (its host refuses all): <GET {site.url(path)}>" for path in PAGES}
     assert dropped <= set(result.messages(logging.DEBUG))
 
 
@@ -177,8 +175,7 @@ async def test_the_host_that_has_refused_a_browser_after_a_redirect_has_the_paus
 
 
 async def test_a_success_ends_the_doubling(web):
-    pages = {path: [refuses(), OK] for path in ("/0", "/3")}
-    site = web.site(answer(404), paths=pages)
+    site = web.site(answer(404), paths={path: [refuses(), OK] for path in ("/0", "/3")})
     settings = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
     result = await crawled(site, RETRY_TIMES=1, **settings)
     seconds = [float(line.split(" for ")[1].split()[0]) for line in told(result)]

@@ -123,6 +123,5 @@ def test_on_a_terminal_it_shows_how_far_it_is(web, tmp_path, urls, total):
             while got := screen.read(1_000):
                 seen += got
     drawn = seen.decode().split("\r\x1b[K")
-    counts = [text for text in drawn if re.fullmatch(rf"\[#*\.*\] [\d,]+ of {total}", text)]
-    assert counts
+    assert [text for text in drawn if re.fullmatch(rf"\[#*\.*\] [\d,]+ of {total}", text)]
     assert drawn[-1] == ""

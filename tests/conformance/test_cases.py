@@ -24,8 +24,7 @@ def test_a_clause_and_a_case_are_a_line_each_and_text_is_what_the_body_says():
     lines = results.CASES.read_text(encoding="utf-8").count("\n")
     assert lines == len(FILE["clauses"]) + len(CASES) + 3
     for case in CASES:
-        octets = base64.b64decode(case["body"])
-        assert case["text"] == octets.decode("utf-8", "backslashreplace")
+        assert case["text"] == base64.b64decode(case["body"]).decode("utf-8", "backslashreplace")
 
 
 @pytest.mark.parametrize(

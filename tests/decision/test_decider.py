@@ -88,8 +88,7 @@ def file_with(folder, rules):
 
 def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
     scene = Scene()
-    decision = scene.known("/private")
-    assert decision == (ORIGIN, "/private", ("testbot",), None, None, None, None)
+    assert scene.known("/private") == (ORIGIN, "/private", ("testbot",), None, None, None, None)
     assert scene.known("/robots.txt?x").verdict is scene.known("/a/robots.txt").verdict is None
     assert scene.network.fetched == []
 
@@ -331,11 +330,7 @@ def test_known_and_found_out_are_the_same(path, rules, is_verbatim):
         return
     found = run(scene.decider.decision(request, decision))
     assert scene.decider.known_decision(request) == found
-    again = run(
-        scene.decider.decision(
-            request, scene.decider.known_decision(request)._replace(verdict=None)
-        )
-    )
+    again = run(scene.decider.decision(request, found._replace(verdict=None)))
     assert again.verdict == found.verdict
     if found.verdict.allowed:
         # There is no other way to say so: every spelling is.

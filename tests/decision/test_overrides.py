@@ -92,8 +92,7 @@ async def test_disallow_ends_the_redirects_of_other_sites_which_stay_closed(web,
 @pytest.mark.parametrize("policy", ["disallow", "ignore"])
 def test_a_host_is_meant_with_and_without_its_final_dot(policy, host):
     overrides = Overrides(overrides_reader.read([override(policy, host)]), lambda: 0.0)
-    found = {overrides.of_host(asked).policy for asked in ("site.test", "site.test.")}
-    assert found == {policy}
+    assert {overrides.of_host(asked).policy for asked in ("site.test", "site.test.")} == {policy}
 
 
 async def test_an_expired_override_is_a_warning_and_none(web):

@@ -124,8 +124,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         web.site(robots("User-agent: *\nCrawl-delay: 29\n"), host=f"127.0.0.{n}") for n in (2, 3)
     ]
     defer, dry = {"REP_DEFER_TIMEOUT": 300}, {"REP_DRY_RUN": True}
-    stored = {"REP_STORE": "sqlite:///robots.sqlite"}
-    defaults = {**AS_BY_DEFAULT, **stored, **defer}
+    defaults = {**AS_BY_DEFAULT, "REP_STORE": "sqlite:///robots.sqlite", **defer}
     # What drops or refuses most comes first in the summary.
     private = [calm.url("/private/1"), calm.url("/private/2")]
     orders = [

@@ -6,7 +6,7 @@ from scrapy.settings import default_settings
 from twisted.internet.defer import Deferred, gatherResults
 
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, closing_when, crawl
-from tests.crawling.web import RULES, answer, page, robots
+from tests.crawling.web import HANGS, RULES, answer, page, robots
 from tests.docs.blocks import lines_of, logged_by, of_kind, sections, unindented
 from tests.docs.test_console import FollowingSpider
 
@@ -34,12 +34,12 @@ async def not_ending(web):
 
 
 async def waiting(web):
-    hanging = web.site([["hold"]])
+    hanging = web.site(HANGS)
     yield await crawl(hanging.url("/"), settings={"REP_TIMEOUT": 0.1})
     failing = web.site(answer(503))
     for _ in range(2):
         yield await crawl(failing.url("/"), settings={**STORED, "REP_RETRY_DELAY": 0.001})
-    held = web.site([["hold"]])
+    held = web.site(HANGS)
     both = [crawl(held.url("/"), **until_logged("Waiting for robots.txt")) for _ in range(2)]
     for run in await gatherResults([Deferred.fromCoroutine(each) for each in both]):
         yield run

@@ -50,14 +50,8 @@ class Retries:
 
 class MeantForPages:
     def process_request(self, request):
-        request.meta.update(
-            {
-                "playwright": True,
-                "impersonate": "chrome",
-                "download_slot": "all",
-                "dont_cache": False,
-            }
-        )
+        request.meta.update(playwright=True, impersonate="chrome")
+        request.meta.update(download_slot="all", dont_cache=False)
         request.headers["Range"] = "bytes=0-10"
 
 
@@ -223,8 +217,7 @@ async def test_nobody_tries_again_what_came_of_a_robotstxt(web, story):
 
 
 async def test_the_cut_of_one_answer_is_not_that_of_the_next(web):
-    rules = RULES + "Disallow: /last"
-    site = web.site(answer(503, "x" * 600_000), robots(rules))
+    site = web.site(answer(503, "x" * 600_000), robots(f"{RULES}Disallow: /last"))
     settings = {**behind(Retries, order=900), "REP_RETRY_DELAY": PATIENCE}
     await crawl(site.url("/last"), settings=settings)
     assert site.targets == []
@@ -386,8 +379,7 @@ async def test_a_request_is_given_back_for_a_lookup_at_the_wire_only_once(web):
             if not request.url.endswith("/robots.txt"):
                 await sleep(1.5)
 
-    settings = {**behind(Keeps), "REP_CACHE_TTL_MIN": 0}
-    result = await crawl(site.url("/1"), settings=settings)
+    result = await crawl(site.url("/1"), settings={**behind(Keeps), "REP_CACHE_TTL_MIN": 0})
     assert site.targets == ["/1"]
     assert result.stats["robotstxt/returned_to_scheduler"] == 1
     assert len(site.robots_requests) <= 4

@@ -105,6 +105,5 @@ async def test_a_subclass_may_return_another_request_for_the_url_that_was_follow
 
 async def test_a_subclass_that_is_switched_off_leaves_the_middleware_in_place(web):
     site = web.site(robots(RULES))
-    settings = {"DOWNLOADER_MIDDLEWARES": {Exempts: None}}
-    await crawl(*map(site.url, PATHS), settings=settings)
+    await crawl(*map(site.url, PATHS), settings={"DOWNLOADER_MIDDLEWARES": {Exempts: None}})
     assert site.targets == ["/public"]

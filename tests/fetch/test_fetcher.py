@@ -47,8 +47,7 @@ async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
     result = await crawl(site.url("/private"), site.url("/public"))
     assert result.fetched == [site.url("/public")]
     assert result.dropped == {site.url("/private"): "rule"}
-    verdict = result.failures[0].value.verdict
-    assert verdict.robotstxt_url == site.url("/robots.txt")
+    assert result.failures[0].value.verdict.robotstxt_url == site.url("/robots.txt")
 
 
 @pytest.mark.parametrize("path", ["/robots.txt", "/elsewhere"])
@@ -87,8 +86,7 @@ async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
 )
 async def test_a_hop_that_known_rules_disallow_in_any_spelling_ends_the_chain_as_404(web, path):
     site, other = moved(web, path)
-    phase = [site.url("/private"), other.url(path)]
-    result = await crawl(other.url("/a"), phases=[phase])
+    result = await crawl(other.url("/a"), phases=[[site.url("/private"), other.url(path)]])
     assert result.dropped == {other.url(path): "rule"}
     assert site.targets == ["/private"]
     assert other.targets == ["/a"]
@@ -256,13 +254,11 @@ async def test_a_401_without_the_credentials_of_the_crawl_allows_nothing(web):
     assert result.stats["robotstxt/not_of_origin_count"] == 1
 
 
-DELAYED = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}}}
-"""A delay longer than a fetch may take, but for pages."""
-
-
 async def test_robots_txt_does_not_wait_on_a_machine_that_was_just_started(web, just_started):
     site = web.site(robots(RULES))
-    await crawl(site.url("/a"), settings=DELAYED)
+    # A delay longer than a fetch may take, but for pages.
+    delay = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}}}
+    await crawl(site.url("/a"), settings=delay)
     assert site.targets == ["/a"]
 
 
@@ -273,8 +269,7 @@ async def test_cookies_of_the_hops_of_a_fetch_are_sent_back_within_it(web, clock
     site = web.site(answer(302, headers=cookie), paths=robots_answers)
     urls = [site.url(path) for path in ("/private", "/public")]
     other = clock.later(2 * DAY, site.url("/private/2"))
-    settings = {"COOKIES_ENABLED": enabled}
-    result = await crawl(*urls, settings=settings, phases=[other])
+    result = await crawl(*urls, settings={"COOKIES_ENABLED": enabled}, phases=[other])
     assert set(result.dropped.values()) == {"rule"}
     assert site.targets == ["/public"]
     # It is forgotten after each fetch, and no page gets it.
@@ -349,8 +344,7 @@ async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most
     web, tmp_path, monkeypatch, queue, delay, other
 ):
     monkeypatch.chdir(tmp_path)
-    no_cache = {"Cache-Control": "no-cache"}
-    site = web.site(answer(200, f"{RULES}{delay}", headers=no_cache))
+    site = web.site(answer(200, f"{RULES}{delay}", headers={"Cache-Control": "no-cache"}))
     urls = [site.url(f"/{n}") for n in range(6)]
     late = site.url("/late")
 
@@ -401,9 +395,7 @@ async def test_robots_parsed_is_sent_to_handlers_of_any_sender_alone(web):
 
 
 async def test_builtin_stats(web):
-    site = web.site(robots(RULES))
-    dead = web.site(answer(503))
-    gone = web.site([["close"]])
+    site, dead, gone = web.site(robots(RULES)), web.site(answer(503)), web.site([["close"]])
     result = await crawl(site.url("/private"), dead.url("/a"), gone.url("/a"))
     counts = {
         "request_count": 3,
@@ -454,10 +446,6 @@ async def test_what_a_middleware_sends_in_place_of_robots_txt_waits_for_no_delay
                 return request.replace(meta={**request.meta, "replaced": True})
             return None
 
-    settings = {
-        "DOWNLOAD_DELAY": 3,
-        "REP_TIMEOUT": 2,
-        "DOWNLOADER_MIDDLEWARES": {Replaces: 500},
-    }
+    settings = {"DOWNLOAD_DELAY": 3, "REP_TIMEOUT": 2, "DOWNLOADER_MIDDLEWARES": {Replaces: 500}}
     result = await crawl(*[site.url("/private") for site in sites], settings=settings)
     assert set(result.dropped.values()) == {"rule"}

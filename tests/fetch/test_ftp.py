@@ -20,8 +20,7 @@ def ftp(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     )
-    port = int(process.stdout.readline())
-    yield tmp_path, port
+    yield tmp_path, int(process.stdout.readline())
     process.terminate()
     process.stdout.close()
     process.wait(PATIENCE)
@@ -70,8 +69,7 @@ async def test_a_file_of_ftp_ends_the_pause_of_its_host(ftp, web):
     (folder / "public").write_text("words")
     site = web.site(answer(404), paths={"/": [answer(429)]})
     file = f"ftp://127.0.0.1:{port}/public"
-    settings = {"RETRY_ENABLED": False}
-    result = await crawl(site.url("/"), settings=settings, phases=[[file]])
+    result = await crawl(site.url("/"), settings={"RETRY_ENABLED": False}, phases=[[file]])
     assert result.fetched == [site.url("/"), file]
     assert Admission.of(result.crawler).hosts.paused == {}
 

@@ -55,8 +55,7 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         assert failure is None or str(failure).isprintable()
         location = location_of(answer, START)
         assert location is None or location.startswith(("http://", "https://"))
-        evidence = Chain(SITE_FILE, 0.0).evidence(answer)
-        outcome = outcome_of(evidence, answer.text)
+        outcome = outcome_of(Chain(SITE_FILE, 0.0).evidence(answer), answer.text)
         record = Policy().record_after(None, SITE_FILE, outcome, jitter=0.5)
         state, body = record.encode()
         assert Record.decode(state, body or b"", str(record.origin)) == record

@@ -104,8 +104,7 @@ def test_the_last_good_copy_is_used_after_30_days():
     down = START + 2 * DAY
     assert months.go(down, down + 30 * DAY, HOUR, unreachable) == [Reason.UNREACHABLE]
     assert months.go(down + 30 * DAY, down + 90 * DAY, HOUR, unreachable) == [None]
-    access = months.policy.access(months.record, down + 90 * DAY)
-    assert access.copy == available(START)
+    assert months.policy.access(months.record, down + 90 * DAY).copy == available(START)
 
 
 @pytest.mark.spec("F-8")
@@ -126,8 +125,7 @@ def test_the_turn_comes_between_two_tries():
 )
 def test_a_month_of_refreshes(cache_control, fetches):
     months = Months()
-    site = partial(available, cache_control=cache_control)
-    months.go(START, START + 31 * DAY, HOUR, site)
+    months.go(START, START + 31 * DAY, HOUR, partial(available, cache_control=cache_control))
     assert len(months.fetches) == fetches
 
 

@@ -120,8 +120,7 @@ def test_how_a_line_may_be_written(line, is_read):
 
 
 def test_a_path_that_is_no_utf_8():
-    body = b"User-agent: *\nContent-Usage: /\xff train-ai=n\n"
-    said = of(body, "/%FF")
+    said = of(b"User-agent: *\nContent-Usage: /\xff train-ai=n\n", "/%FF")
     assert said.value("train-ai") == "disallow"
     assert said.statements[0].raw == "/\\xff train-ai=n"
 
@@ -178,8 +177,7 @@ def test_a_no_before_the_first_group_is_for_all_without_signals(
     above, within = (
         "".join(f"{field}: {value}\n" for value in values) for values in (outside, inside)
     )
-    body = f"{above}User-agent: {agent}\n{within}Allow: /"
-    assert three(of(body.encode(), path)) == results
+    assert three(of(f"{above}User-agent: {agent}\n{within}Allow: /".encode(), path)) == results
 
 
 def test_more_lines_before_the_first_group_than_are_read_say_no():

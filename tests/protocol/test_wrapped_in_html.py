@@ -69,8 +69,7 @@ def test_any_text_that_was_wrapped_comes_out_as_it_was(text, wrapping, truncated
 @given(st.integers(0, 400), st.sampled_from(WRAPPINGS))
 def test_the_lines_before_a_cut_are_unwrapped(size, wrapping):
     start, end = wrapping
-    lines = [b"Disallow: /a&b\n" for _ in range(30)]
-    whole = b"User-agent: *\n" + b"".join(lines)
+    whole = b"User-agent: *\n" + b"Disallow: /a&b\n" * 30
     page = start + escaped(whole) + end
     cut = page[: len(start) + size]
     cut = cut[: max(cut.rfind(b"\n") + 1, len(start))]

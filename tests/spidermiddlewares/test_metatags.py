@@ -28,17 +28,7 @@ PATHS = {
     "/header": page(meta("all"), X_Robots_Tag="none"),
     "/ours": page(meta("none", "testbot")),
     "/theirs": page(meta("none", "otherbot"), X_Robots_Tag="otherbot: none"),
-    "/headers": [
-        answer(
-            200,
-            "<a href='?from'>",
-            headers={
-                "Content-Type": "text/html",
-                "X-Robots-Tag": "nofollow",
-                "x-robots-tag": "testbot: noindex",
-            },
-        )
-    ],
+    "/headers": page("<a href='?from'>", X_Robots_Tag="nofollow", x_robots_tag="testbot: noindex"),
 }
 
 
@@ -215,11 +205,10 @@ async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
         def parse(self, response):
             if response.meta.get("again"):
                 return
-            again = {**response.meta, "again": True}
-            yield response.request.replace(dont_filter=True, meta=again)
-            other = {"again": True, **disobedient}
-            yield scrapy.Request(f"{response.url}?1", callback=self.parse, meta=other)
-            yield scrapy.Request(f"{response.url}?2", callback=self.parse, meta={"again": True})
+            again = {"again": True}
+            yield response.request.replace(dont_filter=True, meta=response.meta | again)
+            yield scrapy.Request(f"{response.url}?1", callback=self.parse, meta=again | disobedient)
+            yield scrapy.Request(f"{response.url}?2", callback=self.parse, meta=again)
 
     obeying = scrapy.Request(f"{site.url('/both')}#section")  # the response's URL is without it
     not_obeying = scrapy.Request(site.url("/header"), meta=disobedient)
