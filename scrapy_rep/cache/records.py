@@ -45,14 +45,15 @@ class Records:
     def previous(self, origin: Origin, known: Known, outcome: Outcome) -> Record | None:
         """Return the record that ``outcome`` follows.
 
-        After a failure on the route it is the last one. Else it is that of the store, which knows
-        since when an origin is unreachable; without one, a record of the origin in memory.
+        After a failure on the route it is the last one; else the last one of the origin, unless
+        the store has an outage that began earlier.
         """
-        if isinstance(outcome, Unreachable) and not outcome.of_origin:
-            return self.last(origin, known)
-        unstored = self._unstored.get(origin)
-        in_memory = unstored if unstored is not None and unstored.of_origin else None
-        return _stored(origin, known) or in_memory
+        last, stored = self.last(origin, known), _stored(origin, known)
+        if last is None or (isinstance(outcome, Unreachable) and not outcome.of_origin):
+            return last
+        began = None if stored is None else stored.unreachable_since
+        is_earlier = began is not None and began < (last.unreachable_since or 0.0)
+        return last if last.of_origin and not is_earlier else stored
 
     def is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         """Return whether ``record`` is valid, so that nothing has to be fetched."""
