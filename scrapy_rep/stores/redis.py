@@ -63,7 +63,7 @@ return 0
 # Sorted sets of the keys of paused hosts, and of workers, by the end of their leases in
 # milliseconds. An end is never earlier than before.
 _ADD: Final = f"""{_NOW}
-local ending = now + ARGV[2]
+local ending = now + redis.call('PTTL', KEYS[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) < ending then
   redis.call('ZADD', KEYS[1], ending, ARGV[1])
@@ -147,7 +147,7 @@ class RedisStore:
             left = max(1, round(change.seconds * 1000))
             run("EVAL", _CLAIM, 1, lease, change.holder, left, int(change.force))
             if is_listed:
-                run("EVAL", _ADD, 1, listed, change.key, left)
+                run("EVAL", _ADD, 2, listed, lease, change.key)
         else:
             run("EVAL", _RELEASE, 1, lease, change.holder)
             if is_listed:

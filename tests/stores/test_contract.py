@@ -174,7 +174,7 @@ class Contract:
         sleep(0.15)
         assert claim(store, HOST, "b", LONG).holder == "b"
 
-    @pytest.mark.parametrize("holder", ["a", "b"])
+    @pytest.mark.parametrize("holder", ["a", "b", PAUSE])
     @pytest.mark.parametrize("seconds", [LONG, 3 * LONG])
     def test_a_forced_lease_takes_the_place_of_any_other_and_ends_with_the_later_of_both(
         self, store, holder, seconds
@@ -182,6 +182,8 @@ class Contract:
         claim(store, HOST, "a", 2 * LONG)
         lease = claim(store, HOST, holder, seconds, force=True)
         assert is_about(lease, holder, max(2 * LONG, seconds))
+        for left in store.pauses_left().values():
+            assert is_about(Lease(holder, left), PAUSE, max(2 * LONG, seconds))
 
     def test_who_has_lost_a_lease_neither_renews_nor_ends_it(self, store):
         claim(store, HOST, "a", LONG)
