@@ -209,7 +209,7 @@ class Hosts:
             return
         name, now = host_of(request), self.clock.monotonic()
         is_leased = self._leased.get(name) is request
-        if not (is_leased or may_refuse):
+        if not (is_leased or (may_refuse and name)):  # a URL may have no clear host
             return
         host = self._record(name)
         if is_last := host.under_way is request:

@@ -194,6 +194,16 @@ async def test_a_refusal_whose_body_is_lost_begins_a_pause(web):
     assert second - first > 1.9
 
 
+async def test_a_refusal_without_a_clear_host_is_a_response_and_begins_no_pause(web):
+    site = web.site(answer(404), paths={"*": [refuses(429, "99"), OK]})
+    meta = {"dont_obey_robotstxt": True, "verbatim_url": True}
+    request = scrapy.Request(f"http://127.0.0.1:000{site.port}/1", meta=meta)
+    result = await crawl(request, settings={"RETRY_TIMES": 1})
+    assert site.targets == ["/1", "/1"]
+    assert result.fetched == [request.url]
+    assert "robotstxt/back_off" not in result.stats
+
+
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     """Else the next one would leave only after this time."""
     monkeypatch.setattr(hosts, "CHECK_INTERVAL", 3600.0)
