@@ -107,7 +107,6 @@ class Hosts:
         self._logger = LimitedLogger(__name__, self.crawler)
         self.delays: Delays = Delays(self.crawler, self.options)
         self.pauses: Pauses = Pauses(self.crawler, self.options, self.clock)
-        self._is_reading = False
         self._hosts: dict[str, Host] = {}
         self._forget_at = _MAX_HOSTS
         """Number of hosts at which those that are over are searched for."""
@@ -238,15 +237,10 @@ class Hosts:
         return pause is not None and pause.gives_up
 
     async def read_pauses(self) -> None:
-        """Adopt the pauses of other workers. No effect while the last reading still goes on."""
-        if self._is_reading or not self.pauses.is_enabled:
-            return
-        self._is_reading = True
-        try:
-            for name, left in (await self.leases.pauses_left()).items():
-                self._adopt_pause(self._record(name), left)
-        finally:
-            self._is_reading = False
+        """Adopt the pauses of other workers."""
+        pauses = await self.leases.pauses_left() if self.pauses.is_enabled else {}
+        for name, left in pauses.items():
+            self._adopt_pause(self._record(name), left)
 
     def _adopt_pause(self, host: Host, left: float) -> None:
         self._set_pause(host, self.pauses.of_other_worker(host.pause, left, host.delay))

@@ -16,6 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
+from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
@@ -109,6 +110,8 @@ class CrawlParts:
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, drops, self.admission, robots, self._wire, self._refusals):
             add_part(crawler, part)
+        self._reading: Deferred[object] | None = None
+        """The last reading of pauses."""
         self._loop = create_looping_call(self._check_closing_and_read)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
@@ -150,7 +153,8 @@ class CrawlParts:
     def _check_closing_and_read(self) -> None:
         if is_closing(self._crawler):
             self._close()
-        self._background.start(self.admission.hosts.read_pauses())
+        if self._reading is None or self._reading.called:
+            self._reading = self._background.start(self.admission.hosts.read_pauses())
 
     def _close(self) -> None:
         """End the waits of scheduled requests. Called while the engine closes, and at the end."""

@@ -1,5 +1,6 @@
 """Back-off after 429 and 503, in real crawls."""
 
+import asyncio
 import errno
 import json
 import logging
@@ -12,10 +13,12 @@ from scrapy.exceptions import StopDownload
 
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
+from scrapy_rep.admission.admission import Admission
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, hearing, stat
 from tests.crawling.web import answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
-from tests.waiting import until
+from tests.redis_server import RedisServer, needs_redis
+from tests.waiting import a_while, until
 
 PAGES = [f"/{number}" for number in range(6)]
 OK = answer(200, "x")
@@ -202,6 +205,27 @@ async def test_a_refusal_without_a_clear_host_is_a_response_and_begins_no_pause(
     assert site.targets == ["/1", "/1"]
     assert result.fetched == [request.url]
     assert "robotstxt/back_off" not in result.stats
+
+
+async def test_what_is_sent_as_the_spider_opens_waits_for_the_pauses_of_others(web, tmp_path):
+    needs_redis()
+    server = RedisServer(tmp_path)
+    done = []
+
+    async def meanwhile(crawler):
+        server.pause()
+        readings = [
+            asyncio.ensure_future(Admission.of(crawler).hosts.read_pauses()) for _ in range(2)
+        ]
+        await a_while()
+        done.extend(reading.done() for reading in readings)
+        server.resume()
+        await asyncio.gather(*readings)
+
+    site = web.site(answer(404))
+    await crawl(site.url("/"), settings={"REP_STORE": server.uri}, meanwhile=meanwhile)
+    server.stop()
+    assert done == [False, False]
 
 
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
