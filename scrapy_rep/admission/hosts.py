@@ -132,8 +132,9 @@ class Hosts:
         return hold
 
     def pause_of(self, origin: Origin, request: Request) -> Hold | None:
-        """Return the hold in a pause of the host; None also if ``request`` will be dropped."""
-        if origin.host not in self.paused:
+        """Return the hold in a pause of the host; None for its probe, and what will be dropped."""
+        host = self.paused.get(origin.host)
+        if host is None or host.under_way is request:
             return None
         return self.hold(Ask(origin, lambda: request, None, self.decider, self.delays))
 

@@ -165,9 +165,11 @@ class Wire:
         was valid after both, or has been renewed _MOST_DECISIONS times.
         """
         deadline, decided = self._monotonic() + _LONGEST, 0
+        hold: Hold | None = None
         while True:
             ticket = ticket_of(request)
-            if not self._is_valid(request, ticket):
+            # What its host holds is decided on again when it may be sent, not each time it asks.
+            if hold is None and not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, deadline)
                 ticket, decided = ticket_of(request), decided + 1
             began = self._monotonic()

@@ -283,3 +283,26 @@ async def test_the_wire_fetches_no_robotstxt_in_a_pause(web):
     assert result.fetched == [first, other_port.url("/b")]
     (refused,) = (each["at"] for each in refusing.journal if each["target"] == "/1")
     assert other_port.journal[0]["at"] - refused > 1.9
+
+
+class WaitsForTheRefusal:
+    @classmethod
+    def from_crawler(cls, crawler):
+        middleware = cls()
+        middleware.crawler = crawler
+        return middleware
+
+    async def process_request(self, request, spider=None):
+        if request.url.endswith("/2"):
+            await until(lambda: stat(self.crawler, "robotstxt/back_off"))
+
+
+async def test_a_probe_whose_rules_have_expired_in_the_pause_is_decided_on_again(web):
+    site = web.site(robots(""), paths={"/1": [refuses(429, "1")], "*": [OK]})
+    settings = {"REP_CACHE_TTL": 1, "REP_CACHE_TTL_MIN": 0, "RETRY_ENABLED": False}
+    settings["DOWNLOADER_MIDDLEWARES"] = {WaitsForTheRefusal: 995}
+    result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
+    assert "robotstxt/returned_to_scheduler" not in result.stats
+    requests = [each["target"] for each in site.journal]
+    assert requests == ["/robots.txt", "/1", "/robots.txt", "/2"]
+    assert site.journal[2]["at"] - site.journal[1]["at"] > 0.9

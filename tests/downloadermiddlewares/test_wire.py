@@ -141,6 +141,30 @@ def test_in_a_pause_nothing_waits_here_that_has_waited_here_for_a_delay():
     assert scene.sent == []
 
 
+def test_what_the_host_holds_is_not_decided_on_again_until_it_may_be_sent():
+    scene, first, request, decided = Scene(), page(1), page(2), []
+    other = scene.worker.beside()
+    other.knows_delay(delay=1)
+    assert other.sends(first) is None
+
+    async def for_a_second(request):
+        decided.append(scene.worker.time.now)
+        scene.allow(request, 1, own_dont_filter=False)
+
+    scene.gate.process_request = for_a_second
+    scene.allow(request, 0, own_dont_filter=False)
+    scene.starts(request)
+    for _ in range(20):
+        scene.worker.time.advance(1)
+        settle()
+    assert (decided, scene.sent) == ([0.0], [])
+    other.answered(first)
+    for _ in range(2):
+        scene.worker.time.advance(1)
+        settle()
+    assert (decided, scene.sent) == ([0.0, 21.0], [(request, 21.0)])
+
+
 class Slow(Scene):
     """A wire with two places, whose handler ends when the test says so."""
 
