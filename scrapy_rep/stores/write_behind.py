@@ -41,8 +41,7 @@ T = TypeVar("T")
 _BEHIND: Final = 0.1
 """Seconds after which what was put is written."""
 _HERE: Final = 120.0
-"""Seconds for which a worker counts as there after it has said so, three times in that time. In a
-fetch that takes long it may say nothing."""
+"""Seconds for which a worker counts as there after it has said so, three times in that time."""
 _SETTLED: Final = 1.0
 """Seconds after which a worker that has said that it is there knows of all that came with it."""
 _SLOW: Final = 0.25
@@ -208,6 +207,7 @@ class WriteBehind:
             return self.store.pauses_left()
         if self._changes:
             await self.change()  # after what was put before
+        self._say_here()
         return await self._call(self._reader, self._reading, self.store.pauses_left) or {}
 
     async def close(self) -> None:
@@ -216,7 +216,7 @@ class WriteBehind:
             self.store.close()
             return
         self._writing.until = 0.0  # the pause might last longer than the crawl
-        if self._here_since is not None:
+        if self._say_at:
             self._changes.append(([Release(self._me, self._me)], None))
         self._start_writing()
         with suppress(TimeoutError):
@@ -236,16 +236,20 @@ class WriteBehind:
         self._here_since, self._here_until, self._say_at = None, 0.0, 0.0
 
     def _is_sure(self) -> bool:
-        """Return whether all workers know of this one, and it of them; say that it is here."""
+        """Return whether all workers know of this one, and it of them."""
         if not self.store.is_shared:
             return True
+        self._say_here()
+        since, now = self._here_since, self.clock.monotonic()
+        return since is not None and since + _SETTLED <= now < self._here_until
+
+    def _say_here(self) -> None:
+        """Let other workers know that this one is there, also if it looks nothing up for long."""
         now = self.clock.monotonic()
         if now >= self._say_at:
             self._say_at = now + _HERE / 3
             self._changes.append(([Claim(self._me, self._me, _HERE)], None))
             self._start_writing()
-        since = self._here_since
-        return since is not None and since + _SETTLED <= now < self._here_until
 
     def _write_later(self) -> None:
         if not self._is_writing and self._timer is None:

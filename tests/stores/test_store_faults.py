@@ -344,6 +344,14 @@ async def test_what_a_crawl_stores_while_another_one_closes_the_store_is_kept(
     await deferred_from_coro(kept.close())
 
 
+async def test_a_crawl_that_has_looked_nothing_up_yet_is_known_to_others(tmp_path):
+    path = tmp_path / "robots.sqlite"
+    kept = WriteBehind(sqlite(path))
+    await deferred_from_coro(kept.pauses_left())
+    await deferred_from_coro(until(lambda: sqlite(path).read([]).workers == 1))
+    await deferred_from_coro(kept.close())
+
+
 async def test_no_password_is_logged(web, tmp_path):
     site = web.site(robots(RULES))
     needs_redis()
