@@ -159,8 +159,8 @@ class Robots:
     def waits(self) -> list[Wait]:
         """Return the origins whose requests wait in the scheduler, how many, why, and until when.
 
-        An origin counts once for each of its download slots and queues.
-        With scrapy-redis, they are only those that this worker waits for, one of each origin.
+        An origin counts once for each of its download slots and queues. With scrapy-redis, they are
+        only those that this worker has taken.
         """
         return [
             Wait(str(origin), reason, until, requests)

@@ -91,8 +91,8 @@ class Hosts:
     """Holds requests to hosts that have a delay, or have refused one, until it is their turn.
 
     To a host with a delay or a pause one request is under way, until it ends, or its lease does. A
-    pause begins, or becomes longer, with none under way: so the next one is the probe, which alone
-    can end the pause.
+    pause begins, or becomes longer, with none under way: so the next one is the probe. Nothing that
+    was sent before can end the pause.
     """
 
     crawler: Crawler
@@ -172,7 +172,7 @@ class Hosts:
         if host is None or not (host.pause or delay):
             return None
         seconds = max(delay, min(_LEASE, default_download_timeout(self.crawler) or _LEASE))
-        host.begin(request, self.clock.monotonic() + seconds)
+        host.begin(request, self.clock.monotonic() + seconds)  # before the others ask
         try:
             other = await self.leases.claim(host.name, seconds)
         except BaseException:  # cancelled

@@ -183,8 +183,9 @@ class Lookups:
     async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
         """Return an entry of ``origin`` from its valid record; None if there is no such record.
 
-        Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
-        is not put in memory: this is left to a lookup, which also announces the record.
+        Nothing is fetched, and no lookup is waited for. The entry, that in memory or a new one, has
+        the rules for ``tokens``. A new one is not put there: this is left to a lookup, which also
+        announces the record.
         """
         record = await self.records.read(origin)
         is_fresh = self.records.is_fresh

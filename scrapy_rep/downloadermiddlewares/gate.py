@@ -121,7 +121,7 @@ class Gate:
     async def _decide(self, request: Request, decision: Decision, source: Source) -> Decision:
         """Return the decision after lookups, as ``_look_up`` does.
 
-        A direct request waits once for the next try of an unreachable robots.txt.
+        A direct request waits for the next try of an unreachable robots.txt.
         """
         decision = await self._look_up(request, decision, source)
         origin, verdict, entry = decision.origin, decision.verdict, decision.entry
@@ -130,9 +130,27 @@ class Gate:
         may_wait = self.dry_run is None and verdict is not None and not verdict.allowed
         if not may_wait or not self.admission.deferral.would_defer(source, entry):
             return decision
-        hold = self.admission.deferral.until_next_try(entry)
-        await self.waits.wait(origin, hold, source)
+        await self.waits.wait(origin, self.admission.deferral.until_next_try(entry), source)
         return await self._look_up(request, decision._replace(verdict=None), source)
+
+    async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
+        """Return the decision, without a verdict only if the host refuses all requests."""
+        origin: Any = decision.origin
+        is_to_be_sent = source is not Source.RESPONSE
+        while decision.verdict is None:
+            if is_to_be_sent and self.hosts.is_dropping(origin.host):
+                return decision  # it is dropped
+            stats.count(self.crawler, stats.WAITED)
+            while is_to_be_sent and (hold := self.hosts.pause_of(origin, request)):
+                await self.waits.wait(origin, hold, source)
+            with self.waits.not_counted(source):
+                decision = await self.decider.decision(request, decision, stays=source in STAYING)
+            verdict, entry, now = decision.verdict, decision.entry, self.clock.time()
+            is_new = source in AGAIN and entry is not None and now - entry.start < _NEW
+            if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):
+                # It has expired, and decided on another page that waited for the same lookup.
+                decision = decision._replace(verdict=None, entry=None)
+        return decision
 
     async def _wait_for_turn(
         self, request: Request, decision: Decision, source: Source
@@ -288,24 +306,3 @@ class Gate:
         if is_dropped:
             raise self.drop(request, Verdict(allowed=False, reason=Reason.ERROR)) from error
         store_grant(request, request.url)
-
-    # Waiting.
-
-    async def _look_up(self, request: Request, decision: Decision, source: Source) -> Decision:
-        """Return the decision, without a verdict only if the host refuses all requests."""
-        origin: Any = decision.origin
-        is_to_be_sent = source is not Source.RESPONSE
-        while decision.verdict is None:
-            if is_to_be_sent and self.hosts.is_dropping(origin.host):
-                return decision  # it is dropped
-            stats.count(self.crawler, stats.WAITED)
-            while is_to_be_sent and (hold := self.hosts.pause_of(origin, request)):
-                await self.waits.wait(origin, hold, source)
-            with self.waits.not_counted(source):
-                decision = await self.decider.decision(request, decision, stays=source in STAYING)
-            verdict, entry, now = decision.verdict, decision.entry, self.clock.time()
-            is_new = source in AGAIN and entry is not None and now - entry.start < _NEW
-            if verdict and verdict.allowed and entry and not (is_new or entry.is_valid(now)):
-                # It has expired, and decided on another page that waited for the same lookup.
-                decision = decision._replace(verdict=None, entry=None)
-        return decision

@@ -164,8 +164,7 @@ class Wire:
         the request has its place, and its turn where there is a delay or a pause, and the ticket
         was valid after both, or has been renewed _MOST_DECISIONS times.
         """
-        deadline, decided = self._monotonic() + _LONGEST, 0
-        hold: Hold | None = None
+        deadline, decided, hold = self._monotonic() + _LONGEST, 0, None
         while True:
             ticket = ticket_of(request)
             # What its host holds is decided on again when it may be sent, not each time it asks.

@@ -166,7 +166,7 @@ class RobotsAwarePriorityQueue(Queue):
         ticket = ticket_of(request)
         if self._admission is not None and ticket is not None and ticket.delay:
             del request.meta[TICKET_KEY]
-            self._admission.hosts.undo_reserve(host_of(request.replace(url=ticket.url)))
+            self._admission.hosts.undo_reserve(host_of(Request(ticket.url or request.url)))
 
     def pop(self) -> Request | None:
         """Remove the next request that may leave, and return it; None if no request may.
