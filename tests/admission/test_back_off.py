@@ -14,7 +14,7 @@ from scrapy.exceptions import StopDownload
 from scrapy_rep import Robots
 from scrapy_rep.admission import hosts
 from scrapy_rep.admission.admission import Admission
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl, hearing, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, OfCrawler, crawl, hearing, stat
 from tests.crawling.web import answer, held, redirect, robots
 from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS
 from tests.redis_server import RedisServer, needs_redis
@@ -214,9 +214,8 @@ async def test_what_is_sent_as_the_spider_opens_waits_for_the_pauses_of_others(w
 
     async def meanwhile(crawler):
         server.pause()
-        readings = [
-            asyncio.ensure_future(Admission.of(crawler).hosts.read_pauses()) for _ in range(2)
-        ]
+        read = Admission.of(crawler).hosts.read_pauses
+        readings = [asyncio.ensure_future(read()) for _ in range(2)]
         await a_while()
         done.extend(reading.done() for reading in readings)
         server.resume()
@@ -285,13 +284,7 @@ async def test_the_wire_fetches_no_robotstxt_in_a_pause(web):
     assert other_port.journal[0]["at"] - refused > 1.9
 
 
-class WaitsForTheRefusal:
-    @classmethod
-    def from_crawler(cls, crawler):
-        middleware = cls()
-        middleware.crawler = crawler
-        return middleware
-
+class WaitsForTheRefusal(OfCrawler):
     async def process_request(self, request, spider=None):
         if request.url.endswith("/2"):
             await until(lambda: stat(self.crawler, "robotstxt/back_off"))

@@ -1,6 +1,6 @@
 """Pages a second of crawls of sites that were never seen, by the latency of the sites.
 
-    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--tls] [--json FILE]
+    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--json FILE]
 
 One server is all sites, over real sockets. It answers each request, for robots.txt and for the page
 of a site alike, after the latency. Crawls run one after the other, in turns: without robots.txt, with
@@ -12,9 +12,7 @@ import argparse
 import resource
 import statistics
 import tempfile
-from pathlib import Path
 
-from tests.acid.certificate import make_certificate
 from tests.benchmarks import results
 from tests.benchmarks.broad_crawl import CRAWLS, RULES, crawl, host
 from tests.crawling.web import PAGE, Web, answer, robots
@@ -25,8 +23,6 @@ def run(name, latency, options):
     wait = ["wait", latency]
     with Web() as web, tempfile.TemporaryDirectory() as folder:
         own = {"paths": {"*": [[wait, *answer(200, PAGE)]]}}
-        if options.tls:
-            own["certificate"] = make_certificate(Path(folder, "tls.pem")).as_posix()
         rules = [wait, *robots(RULES["robots"])]
         sites = [web.site(rules, host=host(number), **own) for number in range(options.sites)]
         settings = {
@@ -61,7 +57,6 @@ def main():
     parser.add_argument("--sites", type=int, default=1_000)
     parser.add_argument("--concurrency", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tls", action="store_true", help="robots.txt and pages by https")
     results.add_option(parser)
     options = parser.parse_args()
     # Connections to all sites are kept.

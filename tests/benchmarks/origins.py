@@ -4,23 +4,18 @@
 
 A download handler in the process answers for every host after some 50 ms: robots.txt files of the
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
-ours, ours again with the store that it has left, and ours with a store in memory, in turns. ``floor``
-is one more plain request a host, without any of these. All requests are start requests of one
-moment. Printed are the processor time of an origin above that of a crawl without robots.txt and its
-ratio to the built-in's; peak memory above the start; the most tasks of asyncio alive at once, looked
-at every hundredth request, and the full collections of the garbage collector, which both grow if
-pages are let go in bunches; and the size of the store.
+ours, ours again with the store that it has left, and ours with a store in memory, in turns. All
+requests are start requests of one moment. Printed are the processor time of an origin above that of a
+crawl without robots.txt and its ratio to the built-in's; peak memory above the start; and the size of
+the store.
 """
 
 import argparse
-import asyncio
-import gc
 import math
 import random
 import statistics
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import scrapy
@@ -50,9 +45,7 @@ CRAWLS = {
     "ours": WAITS_SHORT,
     "again": WAITS_SHORT,
     "memory": {**WAITS_SHORT, "REP_STORE": "memory://"},
-    "floor": {**OFF, **SCRAPYS, "DOWNLOADER_MIDDLEWARES": {f"{HERE}.OneMore": 100}},
 }
-
 WITHOUT_NETWORK = {
     **SETTINGS,
     "CONCURRENT_REQUESTS": 100,
@@ -65,13 +58,8 @@ WITHOUT_NETWORK = {
 class Handler(OfCrawler):
     lazy = False
     bodies = ()
-    requests = most_tasks = 0
 
     async def download_request(self, request):
-        Handler.requests += 1
-        if Handler.requests % 100 == 0:
-            with suppress(RuntimeError):  # no loop of asyncio
-                Handler.most_tasks = max(Handler.most_tasks, len(asyncio.all_tasks()))
         await sleep(LATENCY)
         if not request.url.endswith("/robots.txt"):
             return Response(request.url, body=PAGE)
@@ -82,14 +70,6 @@ class Handler(OfCrawler):
 
     async def close(self):
         pass
-
-
-class OneMore(OfCrawler):
-    """Sends one more request to each host, as any plugin for robots.txt must."""
-
-    async def process_request(self, request):
-        if not request.url.endswith("/robots.txt"):
-            await self.crawler.engine.download_async(scrapy.Request(f"{request.url}robots.txt"))
 
 
 class Many(scrapy.Spider):
@@ -119,8 +99,6 @@ class Many(scrapy.Spider):
         self.crawl.told = {
             "seconds": time.process_time() - seconds,
             "memory": (peak_kib() - memory) / 1024,
-            "tasks": Handler.most_tasks,
-            "collections": gc.get_stats()[2]["collections"],
         }
 
 
@@ -141,7 +119,7 @@ def measure(options, origins):
                 rows[name].append(crawl(options.mode, origins, settings))
             stores.append(path.stat().st_size / origins if path.exists() else 0)
     print(f"{origins:,} origins, mode {options.mode}, median of {options.rounds}")
-    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'tasks':>7} {'collections':>12}")
+    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7}")
     costs = {
         name: statistics.median(
             1e6 * (row["seconds"] - off["seconds"]) / origins
@@ -149,14 +127,10 @@ def measure(options, origins):
         )
         for name, found in rows.items()
     }
-    memory, tasks, collections = (
-        {name: statistics.median(row[what] for row in rows[name]) for name in rows}
-        for what in ("memory", "tasks", "collections")
-    )
+    memory = {name: statistics.median(row["memory"] for row in rows[name]) for name in rows}
     for name, cost in costs.items():
         ratio = cost / costs.get("built-in", math.nan)
-        bunching = f"{tasks[name]:7.0f} {collections[name]:12.0f}"
-        print(f"{name:>10} {cost:13.0f} {ratio:6.2f} {memory[name]:7.0f} {bunching}")
+        print(f"{name:>10} {cost:13.0f} {ratio:6.2f} {memory[name]:7.0f}")
     print(f"the store: {statistics.median(stores):.0f} bytes an origin", flush=True)
     return costs, memory
 
