@@ -99,8 +99,7 @@ def _warnings(
             f"ROBOTSTXT_PARSER is {parser!r}, and is not used: robots.txt is read by scrapy-rep's "
             "own parser. Remove the setting"
         )
-    second = crawler.get_downloader_middleware(BuiltInMiddleware)
-    if second is not None:
+    if (second := crawler.get_downloader_middleware(BuiltInMiddleware)) is not None:
         yield (
             "DOWNLOADER_MIDDLEWARES has another middleware for robots.txt, which fetches each "
             f"file again and drops requests, too: {global_object_name(type(second))}. Remove it, "

@@ -187,6 +187,7 @@ class Wire:
                 return
             self._places.leave(slot)
             if hold is not None:
+                decided = 0
                 await self._wait(request, ticket, hold, deadline)
 
     async def _ask_hosts(self, request: Request, delay: float) -> Hold | None:
