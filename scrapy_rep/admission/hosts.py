@@ -131,7 +131,7 @@ class Hosts:
         host.waiting[ask.origin] = None
         return hold
 
-    def pause_of(self, origin: Origin, request: Request) -> Hold | None:
+    def hold_in_pause(self, origin: Origin, request: Request) -> Hold | None:
         """Return the hold in a pause of the host; None for its probe, and what will be dropped."""
         host = self.paused.get(origin.host)
         if host is None or host.under_way is request:

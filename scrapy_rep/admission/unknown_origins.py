@@ -83,7 +83,7 @@ class UnknownOrigins:
         self._under_way.add(origin)
         try:
             request = head()
-            if request is not None and self.hosts.pause_of(origin, request) is None:
+            if request is not None and self.hosts.hold_in_pause(origin, request) is None:
                 self.decider.start_lookup(request, partial(self._lookup_done, origin))
                 return
         except Exception as error:  # noqa: BLE001 - logged

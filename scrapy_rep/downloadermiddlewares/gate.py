@@ -141,7 +141,7 @@ class Gate:
             if is_to_be_sent and self.hosts.is_dropping(origin.host):
                 return decision  # it is dropped
             stats.count(self.crawler, stats.WAITED)
-            while is_to_be_sent and (hold := self.hosts.pause_of(origin, request)):
+            while is_to_be_sent and (hold := self.hosts.hold_in_pause(origin, request)):
                 await self.waits.wait(origin, hold, source)
             with self.waits.not_counted(source):
                 decision = await self.decider.decision(request, decision, stays=source in STAYING)
