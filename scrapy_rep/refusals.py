@@ -44,12 +44,11 @@ class Refusals:
         refusal of each site is logged, with whether robots.txt allows the request.
         """
         verdict, cause = request.meta.get(META_KEY) or {}, _cause_of(response)
-        is_proxied = bool(request.meta.get("proxy"))
         if (
             cause is None
             or "cached" in response.flags
             or not verdict.get("allowed")
-            or intermediary_error(response, proxied=is_proxied)
+            or intermediary_error(response, proxied=bool(request.meta.get("proxy")))
         ):
             return
         decision = self._decider.known_decision(request)

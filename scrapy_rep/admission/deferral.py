@@ -90,8 +90,7 @@ class Deferral:
             return False
         if source is not Source.DIRECT:
             return bool(self.queues) and source in {Source.QUEUE, Source.WIRE}
-        left = entry.end - self.clock.time()
-        return left + self._seconds_of_try(entry.outage) <= _LAST
+        return entry.end - self.clock.time() + self._seconds_of_try(entry.outage) <= _LAST
 
     def is_overdue(self, since: float, hold: Hold, origin: Origin, *, is_alone: bool) -> bool:
         """Return whether a request is dropped that is deferred since ``since``, not held again.

@@ -239,9 +239,11 @@ class Hosts:
 
     async def read_pauses(self) -> None:
         """Adopt the pauses of other workers."""
+        began = self.clock.monotonic()
         pauses = await self.leases.pauses_left() if self.pauses.is_enabled else {}
+        late = self.clock.monotonic() - began  # a pause must not last longer for that
         for name, left in pauses.items():
-            self._adopt_pause(self._record(name), left)
+            self._adopt_pause(self._record(name), max(0.0, left - late))
 
     def _adopt_pause(self, host: Host, left: float) -> None:
         self._set_pause(host, self.pauses.of_other_worker(host.pause, left, host.delay))

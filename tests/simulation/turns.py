@@ -32,7 +32,7 @@ from scrapy_rep.protocol.access_policy import Policy
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import PAUSE, Claim, StoreError, host_of_key
+from scrapy_rep.stores.base import PAUSE, WORKER, Claim, StoreError, host_of_key
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.write_behind import WriteBehind
 from scrapy_rep.utils.concurrency import Clock
@@ -122,7 +122,7 @@ class Shared:
     def tell_lease(self, claim, lease, done_at):
         world, worker, host = self.worker.world, self.worker, host_of_key(claim.key)
         if host is None:
-            assert claim.holder == PAUSE, "a host has refused"
+            assert claim.holder.startswith(WORKER), "that the worker is there"
         elif claim.holder == PAUSE:
             world.pause_stored(worker, host, lease)
         elif lease.holder == claim.holder:
