@@ -48,7 +48,8 @@ _READING: Final = 1.0
 _LONGEST: Final = 2.0
 """Seconds after which what waits here for a lookup, a delay or a pause goes back the first time."""
 _MOST_DECISIONS: Final = 3
-"""Number of times the gate is asked before a decision that has expired meanwhile is used."""
+"""Number of decisions that may expire while a request waits for a place; then it keeps its place
+while the gate is asked."""
 
 
 class GivenBackError(Exception):
@@ -162,7 +163,7 @@ class Wire:
 
         Ask the gate if the ticket does not fit; wait for a place; ask the hosts. When it returns,
         the request has its place, and its turn where there is a delay or a pause, and the ticket
-        was valid after both, or has been renewed _MOST_DECISIONS times.
+        was valid after both, or was renewed with them.
         """
         deadline, decided, hold = self._monotonic() + _LONGEST, 0, None
         while True:
@@ -178,11 +179,14 @@ class Wire:
             deadline += self._monotonic() - began
             try:
                 hold = await self._ask_hosts(request, ticket.delay)
+                # The place, or the store, may have come late.
+                is_late = self._time() >= ticket.end
+                if hold is None and is_late and decided >= _MOST_DECISIONS:
+                    await self._ask_gate(request, ticket, deadline)
+                    return
             except BaseException:
                 self._places.leave(slot)
                 raise
-            # The place, or the store, may have come late, but not each time.
-            is_late = self._time() >= ticket.end and decided < _MOST_DECISIONS
             if hold is None and not is_late:
                 return
             self._places.leave(slot)

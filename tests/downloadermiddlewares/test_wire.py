@@ -220,6 +220,27 @@ def test_what_was_decided_at_the_wire_is_decided_again_if_its_place_comes_too_la
     assert (decided, scene.sent[-1]) == ([0.0, 5.0], late)
 
 
+def test_no_decision_is_older_than_the_place():
+    scene, late, decided = Slow(), page(1), []
+
+    async def for_a_second(request):
+        decided.append(scene.worker.time.now)
+        scene.allow(request, 1, delay=0.0)
+
+    scene.gate.process_request = for_a_second
+    for n in range(20):
+        scene.allowed(n)
+        if n == 2:
+            scene.downloads(late, seconds=0)
+        if n > 3:
+            scene.worker.time.advance(5)
+            scene.ends[n - 4].set_result(None)
+            settle()
+        if late in scene.sent:
+            break
+    assert (len(decided), decided[-1]) == (4, scene.worker.time.now)
+
+
 def test_a_robots_txt_takes_no_place():
     scene = Slow()
     for n in range(3):
