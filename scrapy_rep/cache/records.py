@@ -38,9 +38,13 @@ class Records:
         return self.last(origin, await self._store.read([str(origin)]))
 
     def last(self, origin: Origin, known: Known) -> Record | None:
-        """Return the last record that is known."""
-        records = filter(None, (_stored(origin, known), self._unstored.get(origin)))
-        return max(records, key=lambda record: record.last.evidence.at, default=None)
+        """Return the last record that is known. A failure in memory has the copy of the store."""
+        stored, unstored = _stored(origin, known), self._unstored.get(origin)
+        if stored is None or unstored is None:
+            return stored or unstored
+        if stored.last.evidence.at >= unstored.last.evidence.at:
+            return stored
+        return replace(unstored, copy=unstored.copy or stored.copy)
 
     def previous(self, origin: Origin, known: Known, outcome: Outcome) -> Record | None:
         """Return the record that ``outcome`` follows.
@@ -62,7 +66,8 @@ class Records:
 
     def is_stored(self, record: Record) -> bool:
         """Return whether ``record``, the last one of its origin, is in the store."""
-        return self._unstored.get(record.origin) is not record
+        unstored = self._unstored.get(record.origin)
+        return unstored is None or unstored.last is not record.last
 
     def forget_unstored(self, origin: Origin) -> None:
         self._unstored.discard(origin)

@@ -26,6 +26,20 @@ def test_failures_after_a_success_that_could_not_be_stored_are_one_outage():
         records.keep(record, not_written)
 
 
+def test_a_failure_that_is_not_stored_has_the_copy_of_the_store():
+    time = MadeUpTime()
+    network = Network(time)
+    records = Records(network.lookups().store, POLICY, time.clock, lambda: 0.0)
+    available = records.after(None, A, network.outcome(A, b"Disallow: /", seconds=1))
+    unreadable = Known({}, False, is_complete=False)
+    time.advance(10)
+    failed = records.after(None, A, network.outcome(A, unreachable=True, seconds=1))
+    records.keep(failed, unreadable)
+    last = records.last(A, Known({str(A): Stored(*available.encode())}, False))
+    assert (last.last, last.copy) == (failed.last, available.copy)
+    assert not records.is_stored(last)
+
+
 def test_a_failure_while_the_store_fails_does_not_end_an_outage_that_it_has():
     time = MadeUpTime()
     network = Network(time)
