@@ -241,9 +241,10 @@ class Hosts:
         """Adopt the pauses of other workers."""
         began = self.clock.monotonic()
         pauses = await self.leases.pauses_left() if self.pauses.is_enabled else {}
-        late = self.clock.monotonic() - began  # a pause must not last longer for that
+        late = self.clock.monotonic() - began
         for name, left in pauses.items():
-            self._adopt_pause(self._record(name), max(0.0, left - late))
+            if left > late:  # else it may be over, and the probe be under way
+                self._adopt_pause(self._record(name), left - late)
 
     def _adopt_pause(self, host: Host, left: float) -> None:
         self._set_pause(host, self.pauses.of_other_worker(host.pause, left, host.delay))

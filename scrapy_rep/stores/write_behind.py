@@ -41,7 +41,9 @@ T = TypeVar("T")
 _BEHIND: Final = 0.1
 """Seconds after which what was put is written."""
 _HERE: Final = 120.0
-"""Seconds for which a worker counts as there after it has said so, three times in that time."""
+"""Seconds for which a worker counts as there after it has said so."""
+_SAY: Final = 5.0
+"""Seconds between two times that it says so, as the store may have been emptied."""
 _SETTLED: Final = 1.0
 """Seconds after which a worker that has said that it is there knows of all that came with it."""
 _SLOW: Final = 0.25
@@ -221,6 +223,9 @@ class WriteBehind:
         self._start_writing()
         with suppress(TimeoutError):
             await within(_CLOSING, self._background.finish())
+        self._forget_here()
+        if self.users:  # another crawl has come meanwhile
+            return
         if lost := len(self._unwritten):
             line = "%s: %s of robots.txt could not be stored"
             self._logger.warning(line, self.name, counted(lost, "record"))
@@ -230,10 +235,8 @@ class WriteBehind:
             await within(_CLOSING, self._writer.stop())
         except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
             self._warn(error)
-        if not self.users:  # else another crawl has come meanwhile
-            self._cancel_timer()
-            self._unwritten.clear()
-        self._here_since, self._here_until, self._say_at = None, 0.0, 0.0
+        self._cancel_timer()
+        self._unwritten.clear()
 
     def _is_sure(self) -> bool:
         """Return whether all workers know of this one, and it of them."""
@@ -247,9 +250,13 @@ class WriteBehind:
         """Let other workers know that this one is there, also if it looks nothing up for long."""
         now = self.clock.monotonic()
         if now >= self._say_at:
-            self._say_at = now + _HERE / 3
+            self._say_at = now + _SAY
             self._changes.append(([Claim(self._me, self._me, _HERE)], None))
             self._start_writing()
+
+    def _forget_here(self) -> None:
+        """Let this worker say again that it is there, as the store does not know it."""
+        self._here_since, self._here_until, self._say_at = None, 0.0, 0.0
 
     def _write_later(self) -> None:
         if not self._is_writing and self._timer is None:
@@ -292,6 +299,7 @@ class WriteBehind:
             if promise is not None:
                 promise.set_result(found)
         if written is None:
+            self._forget_here()
             return False
         for put in puts:
             if self._unwritten.get(put.key) is put:

@@ -344,9 +344,19 @@ async def test_what_a_crawl_stores_while_another_one_closes_the_store_is_kept(
     await deferred_from_coro(kept.close())
 
 
-async def test_a_crawl_that_has_looked_nothing_up_yet_is_known_to_others(tmp_path):
-    path = tmp_path / "robots.sqlite"
-    kept = WriteBehind(sqlite(path))
+@pytest.mark.parametrize(("fault", "seconds"), [("locked", 2), ("emptied", 5)])
+async def test_a_worker_says_that_it_is_there_until_the_store_knows_it(tmp_path, fault, seconds):
+    path, now = tmp_path / "robots.sqlite", [1_000.0]
+    sqlite(path).write([])
+    kept = WriteBehind(sqlite(path, timeout=0.0), clock=Clock(monotonic=lambda: now[0]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        if fault == "locked":
+            other.execute("BEGIN IMMEDIATE")
+        await deferred_from_coro(kept.pauses_left())
+        await deferred_from_coro(until(lambda: not kept._is_writing))
+        if fault == "emptied":
+            other.execute("DELETE FROM leases")
+    now[0] += seconds
     await deferred_from_coro(kept.pauses_left())
     await deferred_from_coro(until(lambda: sqlite(path).read([]).workers == 1))
     await deferred_from_coro(kept.close())
