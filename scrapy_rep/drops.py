@@ -29,12 +29,7 @@ from scrapy_rep.signals import META_KEY, Announcer, as_meta, robotstxt_forbidden
 from scrapy_rep.utils.concurrency import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
-from scrapy_rep.utils.text import (
-    counted,
-    describe_duration,
-    printable_request,
-    without_credentials,
-)
+from scrapy_rep.utils.text import counted, describe_duration, printable_request, without_credentials
 
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _SUMMARIES: Final = {

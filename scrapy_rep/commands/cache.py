@@ -39,9 +39,8 @@ def _cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -
         return Exit.NO if origins else Exit.OK
     store = make_store(options.store, options.memory_max_bytes)
     store_name = display_name(options.store)
-    actions = _Actions(options, store, store_name, opts.json)
     try:
-        return _ACTIONS[name](actions, *origins)
+        return _ACTIONS[name](_Actions(options, store, store_name, opts.json), *origins)
     except StoreError as error:
         print(f"{store_name}: {printable(str(error))}", file=sys.stderr)
         return Exit.UNKNOWN
@@ -80,10 +79,8 @@ class _Actions:
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
             text += section(title, [printable(as_text(line)) for line in body.splitlines()])
-        self._print(
-            "\n".join(text),
-            {"origin": str(origin), **view.as_dict(), **_body_as_json(body)},
-        )
+        values = {"origin": str(origin), **view.as_dict(), **_body_as_json(body)}
+        self._print("\n".join(text), values)
         return Exit.OK
 
     def drop(self, origin: Origin) -> int:

@@ -50,12 +50,7 @@ class UsageJudge:
         return get_or_add_part(crawler, cls, lambda: cls(crawler))
 
     def judge(
-        self,
-        request: Request,
-        entry: Entry,
-        target: str,
-        tokens: Tokens,
-        verdict: Verdict | None,
+        self, request: Request, entry: Entry, target: str, tokens: Tokens, verdict: Verdict | None
     ) -> tuple[Verdict | None, Judgement | None]:
         """Return the verdict on a page, disallowed if its use is, and the judgement.
 

@@ -108,16 +108,7 @@ class _Index:
     last one, in their order, that isn't greater, and outer ones, with which their next one begins.
     """
 
-    __slots__ = (
-        "_begins",
-        "_outermost",
-        "_rules",
-        "_sizes",
-        "_sorted",
-        "_words",
-        "few",
-        "needles",
-    )
+    __slots__ = ("_begins", "_outermost", "_rules", "_sizes", "_sorted", "_words", "few", "needles")
 
     def __init__(self, lines: Sequence[str], words: Sequence[int]) -> None:
         word_of = dict(zip(lines, words, strict=False))

@@ -89,8 +89,7 @@ class RobotsTagsMiddleware(PageMiddleware):
         elements = self._meta_elements(response)
         if elements is None:
             return UNREADABLE
-        values = response.headers.getlist(b"X-Robots-Tag")
-        headers = (value.decode("latin-1") for value in values)
+        headers = (each.decode("latin-1") for each in response.headers.getlist(b"X-Robots-Tag"))
         tags = of_page(headers, elements, tokens)
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
