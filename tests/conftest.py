@@ -127,6 +127,17 @@ def run_scrapy(request):
 
 
 @pytest.fixture
+def project(tmp_path):
+    """A function that makes a project of Scrapy with settings, in the folder of the test."""
+
+    def make(settings):
+        (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+        (tmp_path / "settings.py").write_text(settings)
+
+    return make
+
+
+@pytest.fixture
 def clock(monkeypatch):
     """The clocks of scrapy_rep, to be moved."""
     return Clock(monkeypatch)

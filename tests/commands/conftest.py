@@ -5,10 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.waiting import PATIENCE
-
-PATIENT = [f"--set=REP_TIMEOUT={PATIENCE}"]
-"""A machine that is busy is no site that fails."""
+from tests.commands.started import PATIENT
 
 
 @dataclass
@@ -29,17 +26,8 @@ class Run:
 @pytest.fixture
 def robots_command(run_scrapy, tmp_path):
     def run(*arguments, cwd=tmp_path, stdin=""):
-        done = run_scrapy("robots", *PATIENT, *arguments, cwd=cwd, stdin=stdin)
+        done = run_scrapy("robots", PATIENT, *arguments, cwd=cwd, stdin=stdin)
         assert "Traceback" not in done.stderr, done.stderr
         return Run(done.returncode, done.stdout, done.stderr)
 
     return run
-
-
-@pytest.fixture
-def project(tmp_path):
-    def make(settings=""):
-        (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
-        (tmp_path / "settings.py").write_text(settings)
-
-    return make

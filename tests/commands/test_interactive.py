@@ -7,22 +7,24 @@ import pytest
 from tests.crawling.web import answer, robots
 from tests.waiting import PATIENCE
 
-PROJECT = {
-    "scrapy.cfg": "[settings]\ndefault = settings\n",
-    "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nSPIDER_MODULES = ['spiders']\n"
-    f"USER_AGENT = 'mybot/1.0'\nREP_TIMEOUT = {PATIENCE}\n",
-    "spiders.py": "import scrapy\n\nclass Spider(scrapy.Spider):\n    name = 'a'\n\n"
-    "    def parse(self, response):\n        '''\n        @url %s\n        @returns items 0 0\n        '''\n",
-}
+SETTINGS = (
+    "ADDONS = {'scrapy_rep.Addon': 500}\nSPIDER_MODULES = ['spiders']\n"
+    f"USER_AGENT = 'mybot/1.0'\nREP_TIMEOUT = {PATIENCE}\n"
+)
+SPIDER = (
+    "import scrapy\n\nclass Spider(scrapy.Spider):\n    name = 'a'\n\n"
+    "    def parse(self, response):\n"
+    "        '''\n        @url %s\n        @returns items 0 0\n        '''\n"
+)
 
 
 @pytest.fixture
-def scrapy(run_scrapy, tmp_path):
+def scrapy(run_scrapy, project, tmp_path):
     """Run a command of Scrapy in a project; return what it said on standard error."""
 
     def run(*arguments, url):
-        for name, text in PROJECT.items():
-            (tmp_path / name).write_text(text.replace("%s", url))
+        project(SETTINGS)
+        (tmp_path / "spiders.py").write_text(SPIDER % url)
         return run_scrapy(*arguments, cwd=tmp_path).stderr
 
     return run

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 
@@ -88,9 +87,8 @@ def test_it_fails_above_a_limit(web, robots_command):
 @pytest.mark.real_process
 def test_what_is_known_is_told_when_it_is_ended(web, tmp_path):
     site, hanging = web.site(robots(RULES)), web.site(HANGS)
-    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     urls = [site.url("/1"), hanging.url("/")]
-    with started("plan", *urls, cwd=tmp_path, text=True, **pipes) as process:
+    with started("plan", *urls, cwd=tmp_path) as process:
         wait_until(lambda: hanging.robots_requests and site.robots_requests)
         process.send_signal(signal.SIGINT)
         wait_until(lambda: process.poll() is not None)
@@ -113,7 +111,7 @@ def test_on_a_terminal_it_shows_how_far_it_is(web, tmp_path, urls, total):
     with (
         (tmp_path / "urls.txt").open() as stdin,
         os.fdopen(ours, "rb", buffering=0) as screen,
-        started(*arguments, cwd=tmp_path, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs),
+        started(*arguments, cwd=tmp_path, stdin=stdin, stderr=theirs),
     ):
         os.close(theirs)
         wait_until(lambda: slow.robots_requests)

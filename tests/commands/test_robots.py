@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
@@ -77,8 +76,7 @@ def test_check_tells_allowed_from_unknown(web, robots_command):
 @pytest.mark.real_process
 def test_answers_come_as_they_are_found(web, tmp_path):
     slow, quick = web.site(held(robots(""))), web.site(robots(""))
-    check = ["check", slow.url("/"), quick.url("/")]
-    with started(*check, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    with started("check", slow.url("/"), quick.url("/"), cwd=tmp_path) as process:
         first = process.stdout.readline()
         slow.release()
         rest = process.stdout.read()

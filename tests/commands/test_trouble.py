@@ -1,7 +1,6 @@
 """What goes wrong while a command runs, and how it is told."""
 
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -21,8 +20,7 @@ ENDED = "the crawl ended before there was a result\n"
 def test_a_crawl_that_is_ended_has_no_answer(web, tmp_path, arguments):
     sites = [web.site(HANGS), web.site(HANGS)]
     arguments = [each.format(*(site.url("") for site in sites)) for each in arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with started(*arguments, cwd=tmp_path, text=True, **pipes) as process:
+    with started(*arguments, cwd=tmp_path) as process:
         wait_until(lambda: sites[0].robots_requests)
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=PATIENCE) == ("", ENDED)

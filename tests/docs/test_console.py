@@ -23,12 +23,11 @@ from tests.docs.blocks import (
 )
 from tests.waiting import PATIENCE
 
-PROJECT = {
-    "scrapy.cfg": "[settings]\ndefault = settings\n",
-    "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nUSER_AGENT = 'mybot/1.0'\n"
+SETTINGS = (
+    "ADDONS = {'scrapy_rep.Addon': 500}\nUSER_AGENT = 'mybot/1.0'\n"
     # A machine that is busy is no site that fails.
-    f"REP_TIMEOUT = {PATIENCE}\n",
-}
+    f"REP_TIMEOUT = {PATIENCE}\n"
+)
 SYMPTOMS = "docs/usage/first-hour.rst"
 TIMES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "(a moment)"),
@@ -56,14 +55,13 @@ def test_every_literal_block_is_checked_by_a_test():
 def console():
     for block in of_kind("console"):
         # What people do first is done as they do it.
-        first = block.page == "docs/usage/first-hour.rst"
+        first = block.page == SYMPTOMS
         yield pytest.param(block, id=block.page, marks=[pytest.mark.real_process] * first)
 
 
 @pytest.mark.parametrize("block", list(console()))
-def test_commands_of_the_docs_say_what_the_docs_say(block, web, run_scrapy, tmp_path):
-    for name, text in PROJECT.items():
-        (tmp_path / name).write_text(text)
+def test_commands_of_the_docs_say_what_the_docs_say(block, web, run_scrapy, project, tmp_path):
+    project(SETTINGS)
     steps = [step.split("\n", 1) for step in re.split(r"(?m)^\$ ", block.text)[1:]]
     files = {command: text for command, text in steps if command.startswith("cat ")}
     for command, text in files.items():

@@ -56,10 +56,7 @@ def endpoint():
 
 @pytest.fixture
 def browser():
-    found = find_browser()
-    if found is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium here")
-    return found
+    return find_browser()
 
 
 @pytest.fixture

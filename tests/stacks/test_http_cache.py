@@ -18,13 +18,12 @@ FROM_RECORDS = {
 not in the cache is not fetched anyway."""
 
 
-def settings(stack, policy="Dummy", **more):
+def settings(stack, policy):
     return {
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_DIR": str(stack.folder / "httpcache"),
         "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{POLICIES[policy]}",
         "REP_STORE": f"sqlite:///{stack.folder.as_posix()}/robots.sqlite?max_age={CENTURY}",
-        **more,
     }
 
 
