@@ -53,9 +53,9 @@ def urls_of(web, origins, paths):
     return [f"http://{host(number)}:{web.port}{path}" for path in paths for number in origins]
 
 
-def start(urls, settings, *, mode="asyncio", at_most=None, **arguments):
+def start(urls, settings, *, at_most=None, **arguments):
     own = {"spider": f"{__name__}.Broad", "arguments": arguments, "at_most": at_most}
-    return CrawlProcess(mode, urls, patience=3600, **own, **settings)
+    return CrawlProcess("asyncio", urls, patience=3600, **own, **settings)
 
 
 def crawl(urls, settings, **order):

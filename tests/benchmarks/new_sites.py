@@ -1,11 +1,11 @@
-"""Pages a second of crawls of sites that were never seen, by the latency of the sites.
+"""Pages a second of crawls of sites that were never seen, by their latency in milliseconds.
 
-    python -m tests.benchmarks.new_sites [--latencies 0.05 0.1 0.3 1] [--json FILE]
+    python -m tests.benchmarks.new_sites [--sites 1000] [--json FILE]
 
 One server is all sites, over real sockets. It answers each request, for robots.txt and for the page
 of a site alike, after the latency. Crawls run one after the other, in turns: without robots.txt, with
 Scrapy's built-in middleware, and with scrapy-rep as it is installed, with a new store. A ratio is the
-median of those of each round. Printed are also the ratios of the processor time of the whole crawls.
+median of those of each round. Printed is also the ratio of the processor time of the whole crawls.
 """
 
 import argparse
@@ -17,18 +17,20 @@ from tests.benchmarks import results
 from tests.benchmarks.broad_crawl import CRAWLS, RULES, crawl, host
 from tests.crawling.web import PAGE, Web, answer, robots
 
+LATENCIES = (0.05, 0.1, 0.3, 1.0)
+"""Of an answer, in seconds."""
+
 
 def run(name, latency, options):
     """Return the pages of a second, and the processor time of a page in microseconds."""
     wait = ["wait", latency]
     with Web() as web, tempfile.TemporaryDirectory() as folder:
-        own = {"paths": {"*": [[wait, *answer(200, PAGE)]]}}
-        rules = [wait, *robots(RULES["robots"])]
-        sites = [web.site(rules, host=host(number), **own) for number in range(options.sites)]
+        rules, paths = [wait, *robots(RULES["robots"])], {"*": [[wait, *answer(200, PAGE)]]}
+        sites = [web.site(rules, host=host(n), paths=paths) for n in range(options.sites)]
         settings = {
             **CRAWLS[name],
             "REP_STORE": f"sqlite:///{folder}/robots.sqlite",
-            "CONCURRENT_REQUESTS": options.concurrency,
+            "CONCURRENT_REQUESTS": 100,
             "DNSCACHE_ENABLED": False,
         }
         result = crawl([site.url() for site in sites], settings)
@@ -40,31 +42,23 @@ def measure(latency, options):
     rates, costs = results.in_turns(
         CRAWLS, options.rounds, lambda name: run(name, latency, options)
     )
-    row = {name: statistics.median(values) for name, values in rates.items()}
+    medians = {name: statistics.median(values) for name, values in rates.items()}
     ratio, of_cost = (results.median_ratio(each, "ours", "built-in") for each in (rates, costs))
-    per_page = ", ".join(f"{name} {statistics.median(found):.0f}" for name, found in costs.items())
-    print(
-        f"{latency:8g} {row['off']:7.0f} {row['built-in']:9.0f} {row['ours']:7.0f}"
-        f" {ratio:14.2f}   {per_page} us of the processor a page, ratio {of_cost:.2f}",
-        flush=True,
-    )
-    return {"latency": round(1000 * latency), **row, "ours/built-in": ratio}
+    row = {"latency": round(1000 * latency), **medians, "ours/built-in": ratio}
+    results.show({**row, "(processor)": of_cost})
+    return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--latencies", type=float, nargs="+", default=[0.05, 0.1, 0.3, 1.0])
     parser.add_argument("--sites", type=int, default=1_000)
-    parser.add_argument("--concurrency", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     results.add_option(parser)
     options = parser.parse_args()
     # Connections to all sites are kept.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    print(f"{options.sites} sites of one page, CONCURRENT_REQUESTS {options.concurrency}")
-    print(f"{'latency':>8} {'off':>7} {'built-in':>9} {'ours':>7} {'ours/built-in':>14}")
-    rows = [measure(latency, options) for latency in options.latencies]
+    rows = [measure(latency, options) for latency in LATENCIES]
     results.write(options.json, __spec__.name, rows)
 
 

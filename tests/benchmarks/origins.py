@@ -1,17 +1,16 @@
 """What one more origin costs: crawls of many hosts, one page each, without a network.
 
-    python -m tests.benchmarks.origins [--origins 20000 ...] [--rounds 3] [--mode asyncio] [--json FILE]
+    python -m tests.benchmarks.origins [--origins 20000 ...] [--rounds 3] [--json FILE]
 
 A download handler in the process answers for every host after some 50 ms: robots.txt files of the
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
 ours, ours again with the store that it has left, and ours with a store in memory, in turns. All
-requests are start requests of one moment. Printed are the processor time of an origin above that of a
-crawl without robots.txt and its ratio to the built-in's; peak memory above the start; and the size of
-the store.
+requests are start requests of one moment. Printed are microseconds of the processor for an origin,
+above those of a crawl without robots.txt, with the ratios to the built-in's; and the peak of
+memory, in MiB above the start.
 """
 
 import argparse
-import math
 import random
 import statistics
 import tempfile
@@ -25,7 +24,7 @@ from scrapy_rep.utils.concurrency import sleep
 from tests.benchmarks import results
 from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
 from tests.crawling.crawl import OfCrawler
-from tests.crawling.mode_crawl import MODES, peak_kib
+from tests.crawling.mode_crawl import peak_kib
 from tests.crawling.process import CrawlProcess
 from tests.protocol import corpus
 
@@ -102,24 +101,19 @@ class Many(scrapy.Spider):
         }
 
 
-def crawl(mode, origins, settings):
+def crawl(origins, settings):
     own = {"spider": f"{HERE}.Many", "arguments": {"origins": origins}, "patience": 3600}
-    return CrawlProcess(mode, [], **own, **settings).result()
+    return CrawlProcess("asyncio", [], **own, **settings).result()
 
 
 def measure(options, origins):
     """Return what an origin costs by crawl, and how much memory each takes."""
     rows = {name: [] for name in options.crawls}
-    stores = []
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "robots.sqlite")
             for name in options.crawls:
-                settings = {"REP_STORE": f"sqlite:///{path}", **CRAWLS[name]}
-                rows[name].append(crawl(options.mode, origins, settings))
-            stores.append(path.stat().st_size / origins if path.exists() else 0)
-    print(f"{origins:,} origins, mode {options.mode}, median of {options.rounds}")
-    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7}")
+                settings = {"REP_STORE": f"sqlite:///{folder}/robots.sqlite", **CRAWLS[name]}
+                rows[name].append(crawl(origins, settings))
     costs = {
         name: statistics.median(
             1e6 * (row["seconds"] - off["seconds"]) / origins
@@ -128,10 +122,6 @@ def measure(options, origins):
         for name, found in rows.items()
     }
     memory = {name: statistics.median(row["memory"] for row in rows[name]) for name in rows}
-    for name, cost in costs.items():
-        ratio = cost / costs.get("built-in", math.nan)
-        print(f"{name:>10} {cost:13.0f} {ratio:6.2f} {memory[name]:7.0f}")
-    print(f"the store: {statistics.median(stores):.0f} bytes an origin", flush=True)
     return costs, memory
 
 
@@ -144,7 +134,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--origins", type=int, nargs="+", default=[20_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--mode", choices=MODES, default="asyncio")
     parser.add_argument("--crawls", nargs="+", choices=CRAWLS, default=list(CRAWLS))
     results.add_option(parser)
     parser.add_argument("--memory-json", type=Path, metavar="FILE", help="and the memory there")
@@ -153,8 +142,9 @@ def main():
     others = [f"{name}/built-in" for name in options.crawls if name not in ("off", "built-in")]
     for origins in options.origins:
         cost, peak = measure(options, origins)
-        costs.append({"origins": origins, **cost, **_ratios(cost, *others)})
-        memory.append({"origins": origins, **peak, **_ratios(peak, "ours/off", "built-in/ours")})
+        costs.append(results.show({"origins": origins, **cost, **_ratios(cost, *others)}))
+        ratios = _ratios(peak, "ours/off", "built-in/ours")
+        memory.append(results.show({"origins": origins, **peak, **ratios}))
     for path, rows in ((options.json, costs), (options.memory_json, memory)):
         results.write(path, HERE, rows)
 

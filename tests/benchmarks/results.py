@@ -37,6 +37,12 @@ def median_ratio(values, one, other):
     return statistics.median(a / b for a, b in zip(values[one], values[other], strict=True))
 
 
+def show(row):
+    """Print a row as soon as it is there, and return it."""
+    print("  ".join(f"{name} {short(value)}" for name, value in row.items()), flush=True)
+    return row
+
+
 def write(path, module, rows):
     """Write *rows*, if to a *path*, with the command that ran *module* and what it ran with."""
     if path is None:
