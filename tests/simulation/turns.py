@@ -223,6 +223,8 @@ class Worker:
 
     async def send(self, origin):
         request = Request(f"{origin}/page")
+        if len(self.tasks) == 1:  # it has read none while it had nothing to send
+            await self.admission.hosts.read_pauses()
         while True:
             decision, _ = self.decided(request)
             try:
