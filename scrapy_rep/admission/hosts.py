@@ -82,8 +82,9 @@ class Host:
         return Hold(IN_PAUSE if self.pause else IN_DELAY, until) if until > now else None
 
     def is_over(self, now: float) -> bool:
-        """Return whether nothing is under way to the host, and the next request may leave."""
-        return self.under_way is None and max(self.next_to_leave, self.next_to_send) <= now
+        """Return whether nothing waits for the host or is under way, and the next may leave."""
+        is_idle = not self.waiting and self.under_way is None
+        return is_idle and max(self.next_to_leave, self.next_to_send) <= now
 
 
 @dataclass(eq=False, repr=False)

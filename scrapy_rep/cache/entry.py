@@ -29,7 +29,7 @@ _ENTRY_BYTES: Final = 790
 """Approximate bytes of memory for an entry without rules."""
 MAX_UNUSED: Final = limits.CACHE_TTL_MIN
 """Seconds after a fetch in which its entry may decide on a first page though it has expired."""
-_AFTER_LOOKUP: Final = 1.0
+_AFTER_LOOKUP: Final = 0.5
 """Seconds after a lookup in which it may, if other workers use the store."""
 _MAX_TOKEN_LISTS: Final = 128
 """Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the

@@ -63,7 +63,7 @@ from scrapy_rep.utils.text import printable_request
 
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
-_LIFE: Final = 1.0
+_LIFE: Final = 0.5
 """Seconds for which the first decision by an entry is valid at least, and one at the wire."""
 _NEW: Final = 1.0
 """Seconds after a fetch in which its entry decides at the wire, even if it has expired."""

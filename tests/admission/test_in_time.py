@@ -257,9 +257,10 @@ def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
 
     refuse(range(32))
     assert len(worker.hosts.paused) == 32
+    assert worker.leaves(page(2, "http://7.example"))
     worker.time.advance(60)
     refuse([32])
-    assert list(worker.hosts.paused) == ["32.example"]
+    assert list(worker.hosts.paused) == ["7.example", "32.example"]
 
 
 def test_what_is_no_page_begins_no_pause(worker):

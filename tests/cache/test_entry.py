@@ -4,6 +4,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.cache.entry import _AFTER_LOOKUP, _MAX_TOKEN_LISTS, MAX_UNUSED, Entry
+from scrapy_rep.downloadermiddlewares.gate import _LIFE
 from scrapy_rep.protocol.access_policy import Access
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
@@ -66,6 +67,10 @@ def test_an_entry_that_no_page_has_used_is_valid_for_one(
         entry.mark_looked_up(60.0, is_alone=is_alone)
         times = (9.9, 10.0, until - 0.1, until)
         assert [entry.is_valid(now) for now in times] == [False, True, True, False]
+
+
+def test_a_page_is_sent_a_second_at_most_after_another_worker_has_newer_rules():
+    assert _AFTER_LOOKUP + _LIFE <= 1
 
 
 @pytest.mark.event_loop
