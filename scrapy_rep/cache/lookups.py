@@ -363,10 +363,10 @@ class Lookups:
                 if self._end_if_fresh(lookup, known):
                     return
             previous = self.records.previous(origin, known, outcome)
-            record = self.records.after(previous, origin, outcome)
+            record = self.records.after(previous, origin, outcome, known)
             self._log.log_fetched(record, previous, self.clock.time())
             self.send_record(record, previous, page)
-            self.records.keep(record, known)
+            self.records.keep(record)
             self._release(lookup)
             self._end(lookup, record)
             other = other_origin(outcome)

@@ -44,7 +44,8 @@ class Records:
             return stored or unstored
         if stored.last.evidence.at >= unstored.last.evidence.at:
             return stored
-        return replace(unstored, copy=unstored.copy or stored.copy)
+        copies = [copy for copy in (unstored.copy, stored.copy) if copy is not None]
+        return replace(unstored, copy=max(copies, key=lambda copy: copy.evidence.at, default=None))
 
     def previous(self, origin: Origin, known: Known, outcome: Outcome) -> Record | None:
         """Return the record that ``outcome`` follows.
@@ -72,13 +73,18 @@ class Records:
     def forget_unstored(self, origin: Origin) -> None:
         self._unstored.discard(origin)
 
-    def after(self, previous: Record | None, origin: Origin, outcome: Outcome) -> Record:
+    def after(
+        self, previous: Record | None, origin: Origin, outcome: Outcome, known: Known
+    ) -> Record:
         """Return the record after a fetch that ended with ``outcome``."""
-        return self._policy.record_after(previous, origin, outcome, jitter=self._jitter())
+        record = self._policy.record_after(previous, origin, outcome, jitter=self._jitter())
+        if known.is_complete or record.unreachable_since is None:
+            return record
+        return replace(record, may_have_copy=True)
 
-    def keep(self, record: Record, known: Known) -> None:
+    def keep(self, record: Record) -> None:
         """Store a record that was fetched; or keep it in memory, if it is not to be stored."""
-        if not record.of_origin or (record.unreachable_since is not None and not known.is_complete):
+        if not record.of_origin or record.may_have_copy:
             copy = record.copy if record.of_origin else None
             self._unstored.put(record.origin, replace(record, copy=copy))
             return
@@ -87,9 +93,10 @@ class Records:
 
     async def keep_for_other(self, origin: Origin, outcome: Outcome) -> None:
         """Store an outcome also for the ``origin`` at the end of its redirects, if it needs one."""
-        previous = await self.read(origin)
+        known = await self._store.read([str(origin)])
+        previous = self.last(origin, known)
         if not self.is_fresh(previous):
-            self._put(self.after(previous, origin, outcome))
+            self._put(self.after(previous, origin, outcome, known))
 
     def _put(self, record: Record) -> None:
         state, body = record.encode()

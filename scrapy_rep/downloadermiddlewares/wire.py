@@ -49,7 +49,9 @@ _LONGEST: Final = 2.0
 """Seconds after which what waits here for a lookup, a delay or a pause goes back the first time."""
 _MOST_DECISIONS: Final = 3
 """Number of decisions that may expire while a request waits for a place; then it keeps its place
-while the gate is asked."""
+while the gate is asked, if that takes no longer than _IN_PLACE."""
+_IN_PLACE: Final = 0.5
+"""Seconds. The lookup goes on, and others take turns with the place."""
 
 
 class GivenBackError(Exception):
@@ -169,7 +171,8 @@ class Wire:
         while True:
             ticket = ticket_of(request)
             # What its host holds is decided on again when it may be sent, not each time it asks.
-            if hold is None and not self._is_valid(request, ticket):
+            may_ask = hold is None and decided < _MOST_DECISIONS
+            if may_ask and not self._is_valid(request, ticket):
                 await self._ask_gate(request, ticket, deadline)
                 ticket, decided = ticket_of(request), decided + 1
             began = self._monotonic()
@@ -178,17 +181,18 @@ class Wire:
                 return
             deadline += self._monotonic() - began
             try:
-                hold = await self._ask_hosts(request, ticket.delay)
+                if hold is None and not may_ask and self._time() >= ticket.end:
+                    await self._ask_gate_in_place(request, ticket, deadline)
+                    if (ticket := ticket_of(request)) is None:
+                        return
                 # The place, or the store, may have come late.
-                is_late = self._time() >= ticket.end
-                if hold is None and is_late and decided >= _MOST_DECISIONS:
-                    await self._ask_gate(request, ticket, deadline)
-                    return
+                if hold is not None or self._time() < ticket.end:
+                    hold = await self._ask_hosts(request, ticket.delay)
+                    if hold is None and self._time() < ticket.end:
+                        return
             except BaseException:
                 self._places.leave(slot)
                 raise
-            if hold is None and not is_late:
-                return
             self._places.leave(slot)
             if hold is not None:
                 decided = 0
@@ -229,6 +233,12 @@ class Wire:
             if not has_agent:
                 returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
+
+    async def _ask_gate_in_place(self, request: Request, ticket: Ticket, deadline: float) -> None:
+        try:
+            await within(_IN_PLACE, self._ask_gate(request, ticket, deadline))
+        except TimeoutError:
+            request.meta[TICKET_KEY] = tuple(ticket)  # which has expired
 
     async def _wait(self, request: Request, ticket: Ticket, hold: Hold, deadline: float) -> None:
         """Wait until ``hold`` may have changed; raise GivenBackError if that takes too long."""

@@ -81,7 +81,8 @@ class Policy:
         patience = self.unreachable_stale_after if has_copy else self.unreachable_allow_after
         left = patience - record.unreachable_for
         # Above the largest gap that counts, it takes another failed try.
-        if record.of_origin and left <= limits.UNREACHABLE_GAP_MAX:
+        is_known = has_copy or not record.may_have_copy
+        if record.of_origin and is_known and left <= limits.UNREACHABLE_GAP_MAX:
             until = start + left
         if now < until:
             verdict = Verdict(allowed=False, reason=Reason.UNREACHABLE, outage=outage)

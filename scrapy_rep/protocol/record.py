@@ -47,6 +47,8 @@ class Record:
     next_try: float | None = None
     """Time of the next fetch, in seconds since the epoch; None if the last fetch has not failed, or
     if this process doesn't try again."""
+    may_have_copy: bool = False
+    """Whether the store, which could not be read, may have a copy. This is not stored."""
 
     @property
     def of_origin(self) -> bool:

@@ -10,6 +10,7 @@ from scrapy.http import Response
 
 from scrapy_rep.admission.hold import IN_PAUSE, Hold
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, Ticket, store_grant
+from scrapy_rep.downloadermiddlewares import wire
 from scrapy_rep.downloadermiddlewares.gate import Gate
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -220,25 +221,63 @@ def test_what_was_decided_at_the_wire_is_decided_again_if_its_place_comes_too_la
     assert (decided, scene.sent[-1]) == ([0.0, 5.0], late)
 
 
+class Late(Slow):
+    """A wire where the place of a request comes too late, until it is decided on with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.late, self.decided = page(1), []
+        self.gate.process_request = self.for_a_second
+
+    async def for_a_second(self, request):
+        self.decided.append(self.worker.time.now)
+        if len(self.decided) > 3:
+            await self.in_place()
+        self.allow(request, 1, delay=0.0)
+
+    async def in_place(self):
+        """What the gate waits for then."""
+
+    def runs(self):
+        for n in range(20):
+            self.allowed(n)
+            if n == 2:
+                self.downloads(self.late, seconds=0)
+            if n > 3:
+                self.worker.time.advance(5)
+                self.ends[n - 4].set_result(None)
+                settle()
+            if len(self.decided) > 3:
+                break
+
+
 def test_no_decision_is_older_than_the_place():
-    scene, late, decided = Slow(), page(1), []
+    scene = Late()
+    scene.runs()
+    assert scene.late in scene.sent
+    assert (len(scene.decided), scene.decided[-1]) == (4, scene.worker.time.now)
 
-    async def for_a_second(request):
-        decided.append(scene.worker.time.now)
-        scene.allow(request, 1, delay=0.0)
 
-    scene.gate.process_request = for_a_second
-    for n in range(20):
-        scene.allowed(n)
-        if n == 2:
-            scene.downloads(late, seconds=0)
-        if n > 3:
-            scene.worker.time.advance(5)
-            scene.ends[n - 4].set_result(None)
-            settle()
-        if late in scene.sent:
-            break
-    assert (len(decided), decided[-1]) == (4, scene.worker.time.now)
+def test_what_keeps_its_place_is_not_sent_in_a_pause_that_begins_meanwhile():
+    scene = Late()
+
+    async def pause():
+        scene.worker.hosts.ended(page(2), 0.0, Response(SITE, 429, {"Retry-After": "100"}))
+
+    scene.in_place = pause
+    scene.runs()
+    assert len(scene.decided) == 4
+    assert scene.late not in scene.sent
+
+
+def test_no_place_is_kept_for_a_long_lookup(monkeypatch):
+    monkeypatch.setattr(wire, "_IN_PLACE", 0.0)
+    scene = Late()
+    scene.in_place = asyncio.Event().wait
+    scene.runs()
+    assert len(scene.decided) == 4
+    assert scene.late not in scene.sent
+    assert [end.done() for end in scene.ends].count(False) == 2
 
 
 def test_a_robots_txt_takes_no_place():
