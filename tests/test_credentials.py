@@ -164,8 +164,7 @@ async def test_no_line_about_a_request_on_disk_has_a_password(web, tmp_path):
 
 async def test_nothing_that_is_told_to_people_has_a_password(web, capsys):
     site = web.site(robots(RULES))
-    url = with_password(site, "/private")
-    await crawl(url, settings={**SETTINGS, INTERACTIVE: True})
+    await crawl(with_password(site, "/private"), settings={**SETTINGS, INTERACTIVE: True})
     told = capsys.readouterr().err
     assert f"Forbidden by robots.txt: <GET {site.url('/private')}>: " in told
     assert PASSWORD not in told

@@ -40,8 +40,7 @@ def test_octets_of_a_url_are_those_of_a_pattern(path):
 
 
 def test_any_bytes():
-    parser = RobotParser.from_crawler(None, bytes(range(256)))
-    assert parser.allowed(b"http://a/\xff", b"\xff")
+    assert RobotParser.from_crawler(None, bytes(range(256))).allowed(b"http://a/\xff", b"\xff")
 
 
 @pytest.mark.parametrize(

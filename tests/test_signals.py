@@ -58,8 +58,7 @@ async def test_meta_of_another_page_does_not_stay(web):
     old = {"robotstxt": {"allowed": False}}
     asked = scrapy.Request(site.url("/a"), meta=old)
     not_asked = scrapy.Request(site.url("/b"), meta={"dont_obey_robotstxt": True, **old})
-    other_scheme = scrapy.Request("data:,x", meta=old)
-    result = await crawl(asked, not_asked, other_scheme)
+    result = await crawl(asked, not_asked, scrapy.Request("data:,x", meta=old))
     metas = {response.url: response.meta.get("robotstxt") for response in result.responses}
     assert metas[site.url("/a")]["allowed"] is True
     assert metas[site.url("/b")] == {"exempt": True}

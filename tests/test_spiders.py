@@ -43,8 +43,7 @@ async def test_a_crawl_begins_with_the_sitemaps_of_robots_txt(web):
     site = web.site(redirect("/r"), paths={"/r": [robots(body)]})
     # A sitemap that a site names by a path alone is taken for one of its own, as Scrapy does.
     urls = [site.url("/robots.txt"), pages.url("/direct.xml")]
-    result = await crawl(*urls, spidercls=SitemapSpider)
-    assert result.fetched == [other.url("/2")]
+    assert (await crawl(*urls, spidercls=SitemapSpider)).fetched == [other.url("/2")]
     assert sorted(pages.targets) == ["/direct.xml", "/one.xml"]
     assert site.targets == ["/r", "/two.xml"]
     # Once for the sitemaps and for the pages.

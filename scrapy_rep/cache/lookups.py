@@ -140,8 +140,7 @@ class Lookups:
     @property
     def has_room(self) -> bool:
         """Whether a lookup may be started now, and waits for no other."""
-        has_permit = len(self._under_way) < self.permits
-        return has_permit and not self._waiting and not self.closing
+        return len(self._under_way) < self.permits and not self._waiting and not self.closing
 
     def join(
         self, origin: Origin, tokens: Tokens, page: Request, done: Done, *, stays: bool = False

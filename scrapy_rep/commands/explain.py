@@ -80,8 +80,7 @@ def _as_json(got: _Explained, options: Options, purposes: Sequence[str]) -> str:
         numbers = [agent.line for agent in explanation.group.agents]
         group = {"token": explanation.token, "lines": numbers}
     if got.record is not None:
-        values = RecordView(got.record, options).as_dict()
-        robotstxt = {**values, "from_store": got.is_from_store}
+        robotstxt = {**RecordView(got.record, options).as_dict(), "from_store": got.is_from_store}
     result = {
         "url": got.url,
         **got.verdict.as_dict(),

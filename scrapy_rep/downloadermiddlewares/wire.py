@@ -247,8 +247,7 @@ class Wire:
         source = Source(ticket.source)
         with suppress(CrawlClosingError):
             if stays or hold.until <= deadline:
-                origin = origin_of_request(request)
-                await self.gate.waits.wait(origin, hold, source)
+                await self.gate.waits.wait(origin_of_request(request), hold, source)
                 return
         raise GivenBackError(self.gate.give_back(request, source))
 
@@ -260,6 +259,5 @@ def _response_in(error: Exception, request: Request) -> Response | None:
         if isinstance(found, Response):
             return found
         if isinstance(cause, ResponseFailed) and found is not None:
-            headers = dict(found.headers.getAllRawHeaders())
-            return Response(request.url, found.code, headers)
+            return Response(request.url, found.code, dict(found.headers.getAllRawHeaders()))
     return None

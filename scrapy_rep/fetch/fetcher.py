@@ -168,8 +168,7 @@ class Fetcher:
         if failure is not None:
             return self._report_failure(chain, failure, answer)
         if location is not None:
-            error = f"more than {MAX_REDIRECTS} redirects"
-            return Unavailable(chain.evidence(answer, error=error))
+            return Unavailable(chain.evidence(answer, error=f"more than {MAX_REDIRECTS} redirects"))
         refusal, mitigation = None, mitigation_in(answer.response)
         if mitigation and not has_known_line(answer.text):
             refusal = f"status {answer.response.status} ({mitigation})"

@@ -114,8 +114,7 @@ class Policy:
             gap = min(max(0.0, at - previous.last.evidence.at), limits.UNREACHABLE_GAP_MAX)
             gap = gap if outcome.of_origin and previous.of_origin else 0.0
             seconds, tries = previous.unreachable_for + gap, previous.tries + 1
-        delay = self._retry_delay(outcome, tries, jitter)
-        next_try = None if outcome.permanent else at + delay
+        next_try = None if outcome.permanent else at + self._retry_delay(outcome, tries, jitter)
         return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
     def _next_fetch_at(self, record: Record) -> float:

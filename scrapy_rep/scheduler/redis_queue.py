@@ -210,8 +210,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
         requests, since = self._requests.requests_of(lane), self._deferred_since.get(lane, 0.0)
         if since:
             since += self._clock.time() - self._clock.monotonic()
-        seconds = until - self._clock.monotonic()
-        self._waiting.store(lane.origin, requests[keep:], seconds, since)
+        self._waiting.store(lane.origin, requests[keep:], until - self._clock.monotonic(), since)
         self._set_timer(self._waiting.next_due)
         self._requests.remove_lane(lane)
         self._forget(lane)

@@ -30,8 +30,7 @@ class MemoryStore:
         self._clock = clock
 
     def peek(self, keys: Sequence[str]) -> Found:
-        get = self._records.get
-        return Found({key: found for key in keys if (found := get(key)) is not None})
+        return Found({key: found for key in keys if (found := self._records.get(key)) is not None})
 
     read = peek
 

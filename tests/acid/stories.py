@@ -42,8 +42,7 @@ def two_origins(where):
 
 def moved(status, words):
     """A robots.txt that redirects to a host where another answer is."""
-    files = {"/robots-of-all": Answer(words, status)}
-    return {"port": other(text(ALL), doors=(), files=files)}
+    return {"port": other(text(ALL), doors=(), files={"/robots-of-all": Answer(words, status)})}
 
 
 def to_private(page: Answer) -> dict[str, object]:

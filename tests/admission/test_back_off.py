@@ -94,8 +94,7 @@ async def test_requests_under_way_do_not_use_up_retries(web, status):
 )
 async def test_what_is_no_back_off(web, first, settings):
     site = web.site(answer(404), paths={path: [first, OK] for path in PAGES})
-    result = await crawled(site, **settings)
-    assert "robotstxt/back_off" not in result.stats
+    assert "robotstxt/back_off" not in (await crawled(site, **settings)).stats
     assert len(site.targets) == len(PAGES)
 
 
@@ -278,8 +277,7 @@ async def test_the_wire_fetches_no_robotstxt_in_a_pause(web):
     again = scrapy.Request(site.url("/a"), meta={"other": other_port.url("/b")})
     then = {"then": lambda response: [again] if response.url == first else []}
     settings = {"RETRY_ENABLED": False, "DOWNLOADER_MIDDLEWARES": {RewritesToTheOtherHost: 995}}
-    result = await crawl(first, settings=settings, **then)
-    assert result.fetched == [first, other_port.url("/b")]
+    assert (await crawl(first, settings=settings, **then)).fetched == [first, other_port.url("/b")]
     (refused,) = (each["at"] for each in refusing.journal if each["target"] == "/1")
     assert other_port.journal[0]["at"] - refused > 1.9
 

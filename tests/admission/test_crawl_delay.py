@@ -144,8 +144,7 @@ async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
     site = web.site(asks("Crawl-delay: 100"))
     settings = {"REP_CRAWL_DELAY_MAX": 100, "REP_STORE": store}
     start = monotonic()
-    result = await watched(site.url("/a"), settings=settings)
-    assert result.begun[0] - start < 100
+    assert (await watched(site.url("/a"), settings=settings)).begun[0] - start < 100
 
 
 async def test_a_site_that_asks_for_less_gets_less(web, clock):

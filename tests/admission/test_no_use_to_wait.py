@@ -43,8 +43,7 @@ async def test_a_name_that_does_not_exist_is_tried_as_often_as_a_page(web, retri
 
 async def test_a_redirect_to_a_name_that_does_not_exist_is_an_outage_of_the_site(web):
     site = web.site(answer(302, headers={"Location": f"{NO_NAME}/robots.txt"}))
-    result = await crawl(site.url("/"), settings=DEFER)
-    (failure,) = result.failures
+    (failure,) = (await crawl(site.url("/"), settings=DEFER)).failures
     assert failure.value.verdict.outage.cause == "DNS lookup failed (no-such-name.invalid)"
     assert failure.value.__cause__ is None
 

@@ -40,8 +40,7 @@ def test_requests_wait_for_one_lookup_of_their_own_origin():
 
 
 def test_what_no_robotstxt_governs_is_not_looked_up():
-    ignored = {"host": A.host, "policy": "ignore", "reason": "we agreed on it"}
-    scene = Scene(REP_OVERRIDES=[ignored])
+    scene = Scene(REP_OVERRIDES=[{"host": A.host, "policy": "ignore", "reason": "we agreed on it"}])
     assert scene.asks(A) == [A]
     assert scene.admission.admit(A, lambda: None) is None  # as of a crawl without the override
     assert scene.fetched == []

@@ -119,8 +119,7 @@ def main():
     parser.add_argument("--slots", type=int, nargs="+", default=[100, 1000, 10_000])
     results.add_option(parser)
     options = parser.parse_args()
-    rows = commands[options.command](options)
-    results.write(options.json, __spec__.name, rows)
+    results.write(options.json, __spec__.name, commands[options.command](options))
 
 
 if __name__ == "__main__":

@@ -212,8 +212,7 @@ def main():
         print("no corpus at ../shared/corpus or $REP_CORPUS: only made-up files are measured")
         names = ["rules"]
     for name in names:
-        rows = ROWS[name](options.rounds)
-        results.write(options.json, __spec__.name, rows)
+        results.write(options.json, __spec__.name, ROWS[name](options.rounds))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ from tests.scheduler.queues import FakeCrawler
 
 
 def resident():
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def queue_in(folder):

@@ -36,15 +36,13 @@ AGENT = "Scrapy/2.19 (+https://scrapy.org)"
 def know_ours(middleware, url, body):
     origin = origin_of(url)
     now = time()
-    copy = Available(body, Evidence(now, url, 200))
-    entry = Entry(Access(None, copy, now - 1, now + 1e6))
+    entry = Entry(Access(None, Available(body, Evidence(now, url, 200)), now - 1, now + 1e6))
     entry.add_rules(middleware.decider.tokens.of_request(Request(url)), RobotsTxt.parse(body))
     middleware._parts.lookups.cache.entries.put(origin, entry, entry.nbytes)
 
 
 def know_builtin(middleware, url, body):
-    netloc = url.split("/")[2]
-    middleware._parsers[netloc] = ProtegoRobotParser(body, None)
+    middleware._parsers[url.split("/")[2]] = ProtegoRobotParser(body, None)
 
 
 def run(process_request, requests):

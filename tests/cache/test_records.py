@@ -79,7 +79,5 @@ def test_of_two_copies_the_newer_one_counts(scene):
     time.advance(10)
     theirs = records.after(None, A, network.outcome(A, b"Disallow: /"), READABLE)
     time.advance(10)
-    failed = network.outcome(A, unreachable=True)
-    records.keep(records.after(mine, A, failed, UNREADABLE))
-    stored = Known({str(A): Stored(*theirs.encode())}, False)
-    assert records.last(A, stored).copy == theirs.copy
+    records.keep(records.after(mine, A, network.outcome(A, unreachable=True), UNREADABLE))
+    assert records.last(A, Known({str(A): Stored(*theirs.encode())}, False)).copy == theirs.copy

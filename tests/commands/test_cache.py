@@ -82,8 +82,7 @@ def test_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
 
 
 def test_cache_shows_no_raw_text_of_a_store(web, sqlite, robots_command, tmp_path):
-    site = web.site(robots(RULES))
-    robots_command("check", *sqlite, site.url("/"))
+    robots_command("check", *sqlite, web.site(robots(RULES)).url("/"))
     origins = ["https://\x1b[31m.example", "no origin", ""]
     for name in origins:
         values = (name, b"j", b"")

@@ -48,8 +48,7 @@ def test_no_two_cases_are_the_same():
 
 def test_each_case_names_its_clause_and_whose_that_is():
     for case in CASES:
-        clause = FILE["clauses"][case["clause"]]
-        assert case["whose"] == clause["whose"]
+        assert case["whose"] == FILE["clauses"][case["clause"]]["whose"]
         if case["whose"] == "rfc":
             assert case["by"].startswith(("RFC 9309, section 2", "RFC 9309, section 5")), case["id"]
         assert case["id"].startswith(f"{case['clause']}/")

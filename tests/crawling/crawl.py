@@ -233,8 +233,7 @@ class Lines(logging.Handler):
             self.heard.append(record.getMessage())
 
     def listen(self, crawler):
-        logger = logging.getLogger("scrapy_rep")
-        logger.addHandler(self)
+        logging.getLogger("scrapy_rep").addHandler(self)
         crawler.signals.connect(self.leave, signals.engine_stopped)
 
     def leave(self):

@@ -54,8 +54,7 @@ MODES = {
 
 def peak_kib():
     """Peak of resident memory; getrusage would count what the parent process had, too."""
-    status = Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 
 
 class Player:

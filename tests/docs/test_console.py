@@ -66,8 +66,7 @@ def test_commands_of_the_docs_say_what_the_docs_say(block, web, run_scrapy, proj
     files = {command: text for command, text in steps if command.startswith("cat ")}
     for command, text in files.items():
         (tmp_path / command.removeprefix("cat ")).write_text(text)
-    site = web.site(robots(files.get("cat robots.txt", RULES)))
-    url = site.url("").rstrip("/")
+    url = web.site(robots(files.get("cat robots.txt", RULES))).url("").rstrip("/")
     for command, expected in steps:
         if command in files:
             continue

@@ -23,8 +23,7 @@ def until_logged(begin):
 async def slow(web):
     delayed = web.site(robots(f"{RULES}Crawl-delay: 60\n"))
     yield await crawl(delayed.url("/"), settings=AS_BY_DEFAULT)
-    refusing = web.site(paths={"/": [answer(429), answer(200)]})
-    yield await crawl(refusing.url("/"))
+    yield await crawl(web.site(paths={"/": [answer(429), answer(200)]}).url("/"))
 
 
 async def not_ending(web):
@@ -34,8 +33,7 @@ async def not_ending(web):
 
 
 async def waiting(web):
-    hanging = web.site(HANGS)
-    yield await crawl(hanging.url("/"), settings={"REP_TIMEOUT": 0.1})
+    yield await crawl(web.site(HANGS).url("/"), settings={"REP_TIMEOUT": 0.1})
     failing = web.site(answer(503))
     for _ in range(2):
         yield await crawl(failing.url("/"), settings={**STORED, "REP_RETRY_DELAY": 0.001})
@@ -48,8 +46,7 @@ async def waiting(web):
 async def all_dropped(web):
     yield await crawl(web.site(robots("User-agent: *\nDisallow: /\n")).url("/"))
     yield await crawl(web.site(answer(503)).url("/"))
-    proxy = web.site(answer(407))
-    yield await crawl(Request(web.site().url("/"), meta={"proxy": proxy.url("")}))
+    yield await crawl(Request(web.site().url("/"), meta={"proxy": web.site(answer(407)).url("")}))
     tagged = web.site(paths={"/page": page("<a href=next>", X_Robots_Tag="none")})
     yield await crawl(tagged.url("/page"), spidercls=FollowingSpider)
 
@@ -64,8 +61,7 @@ async def none_dropped(web):
     others = [site.url("/") for site in (web.site(answer(404)), html, json, web.site(answer(403)))]
     handlers = {"DOWNLOAD_HANDLERS": {"gemini": "tests.fetch.test_handlers.Other"}}
     yield await crawl("gemini://example.com/", *others, settings=handlers)
-    exempt = Request(site.url("/private"), meta={"dont_obey_robotstxt": True})
-    yield await crawl(exempt)
+    yield await crawl(Request(site.url("/private"), meta={"dont_obey_robotstxt": True}))
 
 
 async def refused(web):

@@ -18,8 +18,7 @@ from tests.crawling.web import answer, redirect, robots
 
 async def test_builtin_the_errback_gets_an_ignore_request(web):
     site = web.site(robots("# hello\nUser-agent: *\nDisallow: /pri*te$\n"))
-    result = await crawl(site.url("/private"))
-    error = result.failures[0].value
+    error = (await crawl(site.url("/private"))).failures[0].value
     assert isinstance(error, IgnoreRequest)
     assert isinstance(error, RobotsTxtDisallowed)
     assert error.reason is error.verdict.reason is Reason.RULE
@@ -115,8 +114,7 @@ async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkey
 
 async def test_one_info_line_at_the_start(web):
     settings = {**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_CACHE_TTL": 60}
-    result = await crawl(web.site(robots("")).url("/"), settings=settings)
-    (line,) = result.messages(logging.INFO)
+    (line,) = (await crawl(web.site(robots("")).url("/"), settings=settings)).messages(logging.INFO)
     assert line == (
         "Obeying robots.txt as 'testbot', records in memory://, REP_CACHE_TTL=60.0, REP_TIMEOUT=60.0, "
         "REP_DEFER_TIMEOUT=0.0"

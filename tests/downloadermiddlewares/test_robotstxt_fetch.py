@@ -295,8 +295,7 @@ async def test_what_is_sent_with_a_copy_of_the_request_is_not_taken_for_it(web, 
     class SendsACopy(OfCrawler):
         async def process_request(self, request):
             if request.url.endswith("/robots.txt"):
-                copy = Request(url, meta=dict(request.meta))
-                await self.crawler.engine.download_async(copy)
+                await self.crawler.engine.download_async(Request(url, meta=dict(request.meta)))
 
     result = await crawl(site.url("/private"), settings=behind(SendsACopy, order=350))
     assert site.targets == []

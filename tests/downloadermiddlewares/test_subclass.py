@@ -99,8 +99,7 @@ class Replaces(RobotsTxtMiddleware):
 async def test_a_subclass_may_return_another_request_for_the_url_that_was_followed_to(web):
     site = web.site(robots(RULES), paths={"/in": [redirect("/public")]})
     settings = {"DOWNLOADER_MIDDLEWARES": {Replaces: 100}, **FOLLOWS}
-    result = await crawl(site.url("/in"), settings=settings)
-    assert result.fetched == [site.url("/other")]
+    assert (await crawl(site.url("/in"), settings=settings)).fetched == [site.url("/other")]
 
 
 async def test_a_subclass_that_is_switched_off_leaves_the_middleware_in_place(web):

@@ -23,8 +23,7 @@ def crawl(*requests, settings=None, **kwargs):
 
 
 async def test_waiters_with_other_tokens_get_their_own_rules(web):
-    body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
-    site = web.site(held(robots(body)))
+    site = web.site(held(robots("User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n")))
     pages = [
         Request(site.url(f"/{path}?{agent}"), headers={"User-Agent": f"{agent}/1"})
         for agent in "abc"

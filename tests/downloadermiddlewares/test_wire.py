@@ -95,8 +95,7 @@ def test_what_has_to_wait_long_is_given_back():
     scene.worker.time.advance(2)
     assert scene.worker.sends(page(2)) is None
     request = page(3)
-    task = scene.downloads(request)
-    assert task.exception().request.url == request.url
+    assert scene.downloads(request).exception().request.url == request.url
     assert len(scene.sent) == 1
 
 
@@ -109,8 +108,7 @@ def test_what_is_given_back_by_the_new_decision_is_not_sent_and_has_its_own_head
         return returned[0]
 
     scene.gate.process_request = gives_back
-    task = scene.downloads(request, seconds=0)
-    assert task.exception().request is returned[0]
+    assert scene.downloads(request, seconds=0).exception().request is returned[0]
     assert returned[0].headers == request.headers == {}
     assert scene.sent == []
 

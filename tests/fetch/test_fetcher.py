@@ -142,8 +142,7 @@ async def test_sites_that_redirect_to_each_other_wait_for_each_other_never(web):
     for site, other in ((one, two), (two, one)):
         site.change(redirect(other.url("/rules")), paths={"/rules": [robots(RULES)]})
     urls = [one.url("/private"), two.url("/private")]
-    result = await crawl(*urls)
-    assert result.dropped == dict.fromkeys(urls, "rule")
+    assert (await crawl(*urls)).dropped == dict.fromkeys(urls, "rule")
 
 
 @pytest.mark.spec("F-3")
@@ -187,8 +186,7 @@ async def test_no_redirect_from_a_public_host_to_a_private_one(web, monkeypatch,
 async def test_a_redirect_within_a_private_network_is_followed_whatever_its_host_name(web):
     inside = web.site(robots(RULES))
     # Versions of Scrapy before 2.19 don't tell the address of a response without a body.
-    moved = redirect(inside.url("/robots.txt"), body="moved")
-    intranet = web.site(paths={"/robots.txt": [moved]})
+    intranet = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"), body="moved")]})
     result = await crawl(f"http://intranet.example:{intranet.port}/private")
     assert set(result.dropped.values()) == {"rule"}
     assert [entry["target"] for entry in inside.journal] == ["/robots.txt"]
@@ -214,8 +212,7 @@ async def test_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
         "scrapy_rep.fetch.redirects.Chain.check_address", lambda chain, answer: None
     )
     inside = web.site(robots(RULES))
-    site = web.site(redirect(f"http://localhost:{inside.port}/robots.txt"))
-    result = await crawl(site.url("/a"))
+    result = await crawl(web.site(redirect(f"http://localhost:{inside.port}/robots.txt")).url("/a"))
     assert set(result.dropped.values()) == {"unreachable"}
     assert inside.journal == []
 
@@ -236,10 +233,8 @@ async def test_credentials_follow_a_redirect_within_their_domain(web):
     other = web.site(robots(RULES))
     site = web.site(redirect(other.url("/robots.txt")))
     # Scrapy compares the domain with host and port.
-    domain = f"127.0.0.1:{other.port}"
-    attributes = {"http_user": "u", "http_pass": "p", "http_auth_domain": domain}
-    result = await crawl(site.url("/private"), **attributes)
-    assert set(result.dropped.values()) == {"rule"}
+    attributes = {"http_user": "u", "http_pass": "p", "http_auth_domain": f"127.0.0.1:{other.port}"}
+    assert set((await crawl(site.url("/private"), **attributes)).dropped.values()) == {"rule"}
     assert other.journal[0]["headers"]["authorization"].startswith("basic ")
 
 
@@ -280,8 +275,7 @@ async def test_cookies_of_the_hops_of_a_fetch_are_sent_back_within_it(web, clock
 async def test_cookies_of_a_hop_are_for_its_site_alone(web):
     named = web.site(paths={"/robots.txt": [robots(RULES)]}, host="localhost")
     cookies = {"Set-Cookie": "secret=1; Path=/", "Location": named.url("/robots.txt")}
-    site = web.site(answer(302, headers=cookies))
-    result = await crawl(site.url("/private"))
+    result = await crawl(web.site(answer(302, headers=cookies)).url("/private"))
     assert set(result.dropped.values()) == {"rule"}
     assert [entry["headers"].get("cookie") for entry in named.journal] == [None]
 

@@ -76,5 +76,4 @@ async def test_a_file_of_ftp_ends_the_pause_of_its_host(ftp, web):
 
 @pytest.mark.spec("F-10")
 async def test_an_ftp_server_that_cannot_be_reached():
-    result = await crawl("ftp://127.0.0.1:1/public")
-    assert set(result.dropped.values()) == {"unreachable"}
+    assert set((await crawl("ftp://127.0.0.1:1/public")).dropped.values()) == {"unreachable"}

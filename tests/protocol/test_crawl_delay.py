@@ -7,8 +7,7 @@ from scrapy_rep.protocol.parser import RobotsTxt
 
 
 def asked(*lines, tokens=("testbot",)):
-    body = "\n".join(("User-agent: testbot", *lines)).encode()
-    robots = RobotsTxt.parse(body)
+    robots = RobotsTxt.parse("\n".join(("User-agent: testbot", *lines)).encode())
     delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
     assert delay == delay_in(robots.fields_for(*tokens))
     return delay

@@ -95,8 +95,7 @@ def test_what_each_line_was_taken_for():
 @pytest.mark.spec("F-13")
 def test_what_is_over_the_limit_is_not_read():
     line = b"Disallow: /" + b"a" * 989 + b"\n"
-    body = GROUP + line * 600
-    result = lint(body)
+    result = lint(GROUP + line * 600)
     assert result.findings[0].code == "too-large"
     assert len(result.readings) == 1 + (512_000 - len(GROUP)) // len(line)
     assert lint(b"a" * 600_000).readings == []
@@ -111,8 +110,7 @@ def test_a_line_that_ends_with_the_limit_is_read():
 
 @given(st.lists(st.sampled_from([b"User-agent: *", b"User-agent: b", b"Allow: ", b"Disallow: /", b"Disallow: /a", b"Allow: /a*", b"Disallow: /a$", b"Allow: /*a", b"Disallow: *", b"x", b"\xef\xbb", b"\0"]), max_size=12), st.sampled_from([b"\n", b"\r", b"\r\n"]))  # fmt: skip
 def test_any_file_has_as_many_readings_as_lines(parts, end):
-    body = end.join(parts)
-    result = lint(body)
+    result = lint(end.join(parts))
     assert [r.line for r in result.readings] == list(range(1, len(result.readings) + 1))
     assert {finding.code for finding in result.findings} <= CODES.keys()
 
@@ -123,5 +121,4 @@ def test_a_rule_that_never_wins_never_wins(rules, target):
     result = lint(GROUP + b"\n".join(lines))
     losers = {finding.line for finding in result.findings if finding.code == "never-wins"}
     words = [2 * number + allow for number, (allow, _) in enumerate(rules, 2)]
-    verdict = RuleSet([value for _, value in rules], words).verdict_for(target)
-    assert verdict.line not in losers
+    assert RuleSet([value for _, value in rules], words).verdict_for(target).line not in losers

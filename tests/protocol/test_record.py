@@ -59,8 +59,7 @@ DOWN = RECORDS[3].encode()[0]
 
 
 def packed(head, body=b""):
-    text = len(head).to_bytes(4, "big") + head + body
-    return bytes([VERSION]) + zlib.compress(text)
+    return bytes([VERSION]) + zlib.compress(len(head).to_bytes(4, "big") + head + body)
 
 
 def changed(text, changes):
@@ -151,8 +150,7 @@ def test_a_header_larger_than_what_is_written_is_refused(excess, is_read):
 def test_no_record_is_encoded_to_more_than_the_limit():
     seen = replace(SEEN, error="".join(map(chr, Random(1).choices(range(32, 127), k=250_000))))
     body = Available(Random(2).randbytes(MAX_BODY_BYTES), seen)
-    record = Record(FILE, body, body)
-    assert len(record.encode()[1]) <= MAX_ENCODED_SIZE
+    assert len(Record(FILE, body, body).encode()[1]) <= MAX_ENCODED_SIZE
     assert read(*Record(FILE, replace(body, evidence=SEEN), None).encode()).last.body == body.body
 
 

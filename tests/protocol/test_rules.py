@@ -75,10 +75,8 @@ def test_verdict_names_rule_and_line():
     assert found.rule == Rule(allow=False, pattern="/%C3%A9*", raw="/é*", line=2)
     assert str(found.rule) == "Disallow: /é*"
     assert found.reason is Reason.RULE
-    nothing = verdict("allow: /b", "/a")
-    assert nothing == Verdict(True, Reason.NO_RULE)
-    escape = verdict("allow: /\x1b[0m", "http://h/\x1b[0m")
-    assert str(escape.rule) == "Allow: /%1B[0m"
+    assert verdict("allow: /b", "/a") == Verdict(True, Reason.NO_RULE)
+    assert str(verdict("allow: /\x1b[0m", "http://h/\x1b[0m").rule) == "Allow: /%1B[0m"
 
 
 def test_rules_know_their_size():

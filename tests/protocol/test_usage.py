@@ -287,8 +287,7 @@ def test_tags_in_a_header(header, labels):
     ],
 )
 def test_tags_in_meta_elements(name, content, result):
-    said = Usage(tokens=("MyBot",)).with_meta([(name, content)])
-    assert said.result("ai-training") == result
+    assert Usage(tokens=("MyBot",)).with_meta([(name, content)]).result("ai-training") == result
 
 
 def test_across_sources_any_disallow_counts():

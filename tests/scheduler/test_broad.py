@@ -151,8 +151,7 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
         for n in range(3)
     ]
     assert result.stats["scheduler/unserializable"] == 3
-    second = await crawl(settings={"JOBDIR": str(tmp_path)})
-    assert second.fetched == []
+    assert (await crawl(settings={"JOBDIR": str(tmp_path)})).fetched == []
 
 
 @pytest.mark.parametrize("dead", [answer(503), HANGS], ids=["failing", "hanging"])
@@ -234,7 +233,5 @@ async def test_a_time_limit_that_is_none_closes_no_site(web, limit):
     class Spider(ListSpider):
         download_timeout = limit
 
-    site = web.site(robots(""))
-    page = Request(site.url("/"), meta={"download_timeout": 60})
-    result = await crawl(page, spidercls=Spider)
-    assert result.fetched == [page.url]
+    page = Request(web.site(robots("")).url("/"), meta={"download_timeout": 60})
+    assert (await crawl(page, spidercls=Spider)).fetched == [page.url]

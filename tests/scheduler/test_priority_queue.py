@@ -78,8 +78,7 @@ def test_what_robots_txt_does_not_govern_does_not_wait():
         Request("https://a.example/1", meta={"dont_obey_robotstxt": True}),
         *map(Request, ["https://a.example/robots.txt", "data:,x", "http:///x", "file:///x"]),
     ]
-    queue = in_memory(*requests, crawler=FakeCrawler(doors))
-    assert sorted(drain(queue)) == sorted(urls(requests))
+    assert sorted(drain(in_memory(*requests, crawler=FakeCrawler(doors)))) == sorted(urls(requests))
     assert doors.asked == []
 
 

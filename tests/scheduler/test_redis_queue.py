@@ -170,8 +170,7 @@ def test_no_delay_and_no_pause_holds_up_start_urls_in_redis(start, web, redis):
 def test_a_worker_that_is_stopped_before_its_engine_runs_takes_nothing(start, web, redis):
     site = web.site(held(RULES))
     urls = [site.url(f"/{n}") for n in range(200)]
-    seed = start(*urls, script=[["stats", {"scheduler/enqueued/redis": 200}], ["interrupt"]])
-    seed.result()
+    start(*urls, script=[["stats", {"scheduler/enqueued/redis": 200}], ["interrupt"]]).result()
     assert redis.zcard("list:requests") == 200
     start(script=[["interrupt"]]).result()
     assert redis.zcard("list:requests") == 200

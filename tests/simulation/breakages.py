@@ -73,8 +73,7 @@ def any_request_ends_the_lease(self, request, sent_at, response):
 
 
 def who_was_under_way_ends_the_pause(self, before, request, sent_at, response, *, is_probe):
-    now = self._clock.monotonic()
-    return pause_after(self, before, request, now, response, is_probe=is_probe)
+    return pause_after(self, before, request, self._clock.monotonic(), response, is_probe=is_probe)
 
 
 async def pauses_are_not_read(self):

@@ -246,8 +246,7 @@ class Worker:
         origin = origin_of(request.url)
         world.handed(self, origin, request)
         try:
-            delay = world.delays[origin]
-            await asyncio.sleep(random.uniform(0, min(delay / 2 or 0.1, BUSY)))
+            await asyncio.sleep(random.uniform(0, min(world.delays[origin] / 2 or 0.1, BUSY)))
             await self.is_alive()
             world.written(self, origin)
             response = world.response(origin, request)
@@ -307,8 +306,7 @@ class World:
     def trouble(self, seconds=0.0):
         """Promise nothing among workers for a while: until leases have ended that were lost."""
         longest = max(2 * max(self.delays.values()), 4.0, PROBE_LEASE) + LONGEST_PAUSE
-        until = self.loop.now + seconds + longest
-        self.troubled_until = max(self.troubled_until, until)
+        self.troubled_until = max(self.troubled_until, self.loop.now + seconds + longest)
 
     @property
     def is_troubled(self):
@@ -368,8 +366,7 @@ class World:
             self.violated(f"{gap:.3f} s of {delay:g} s by one worker")
         worker.written_at[origin] = now
         before, in_time = self.wire.get(origin, (-1e9, True))
-        claimed_at = worker.claimed_at.get(origin.host, -1e9)
-        self.wire[origin] = now, now - claimed_at <= delay
+        self.wire[origin] = now, now - worker.claimed_at.get(origin.host, -1e9) <= delay
         if now - before < delay - TINY and in_time and not self.is_troubled:
             self.violated(f"{now - before:.3f} s of {delay:g} s")
 
@@ -412,8 +409,7 @@ class World:
         found = self.pauses.get(host)
         if found is None or found.until + MARGIN < until:
             told = set() if found is None else found.told
-            probes = {}
-            found = SimpleNamespace(until=until, known_at=self.loop.now, told=told, probes=probes)
+            found = SimpleNamespace(until=until, known_at=self.loop.now, told=told, probes={})
             self.pauses[host] = found
         found.told.add(worker)
 

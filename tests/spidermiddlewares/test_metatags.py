@@ -52,8 +52,7 @@ async def tagged(web, *paths, settings=None):
 
     indexed = paths_of(item["url"] for item in result.items if isinstance(item, dict))
     declared = [item for item in result.items if isinstance(item, Declared)]
-    marked = paths_of(item.url for item in declared if item.robots_noindex)
-    return followed, indexed, marked, result
+    return followed, indexed, paths_of(item.url for item in declared if item.robots_noindex), result
 
 
 ALL = tuple(path for path in PATHS if path != "/robots.txt")
@@ -211,8 +210,7 @@ async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
             yield scrapy.Request(f"{response.url}?2", callback=self.parse, meta=again)
 
     obeying = scrapy.Request(f"{site.url('/both')}#section")  # the response's URL is without it
-    not_obeying = scrapy.Request(site.url("/header"), meta=disobedient)
-    await crawl(obeying, not_obeying, spidercls=Spider)
+    await crawl(obeying, scrapy.Request(site.url("/header"), meta=disobedient), spidercls=Spider)
     assert sorted(site.targets) == [
         "/both", "/both", "/both?1", "/header", "/header", "/header?1", "/header?2",
     ]  # fmt: skip

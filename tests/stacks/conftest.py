@@ -26,8 +26,7 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in lacking]
         return
     for item, names in lacking.items():
-        why = f"no {', '.join(names)} here: make stacks has it"
-        item.add_marker(pytest.mark.skip(reason=why))
+        item.add_marker(pytest.mark.skip(reason=f"no {', '.join(names)} here: make stacks has it"))
 
 
 def _lacking(item):

@@ -72,8 +72,7 @@ class Endpoint:
             protocol_version = "HTTP/1.1"
 
             def handle_any(self):
-                length = int(self.headers.get("Content-Length") or 0)
-                body = self.rfile.read(length)
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 try:
                     endpoint.answer(self, body)
                 except ConnectionError:

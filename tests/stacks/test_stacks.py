@@ -89,8 +89,7 @@ def libcurl():
             ("meta on all", {"settings": on_all(meta)}),
         ):
             module, package = f"scrapy_{name}", f"scrapy-{name.replace('_', '-')}"
-            path = f"{module}.{handler}"
-            yield by_handler(path, package, case, (module,), sites=BIG, **more)
+            yield by_handler(f"{module}.{handler}", package, case, (module,), sites=BIG, **more)
 
 
 def playwright():

@@ -26,8 +26,7 @@ def unreachable(origin=ORIGIN, at=9.0, copy=None):
 def every():
     """Records of each kind, each with a later fetch than the one before it."""
     large = available(body=bytes(range(256)) * 2_000, at=7.0)
-    others = [available(), unavailable(), unreachable(at=6.5)]
-    return [*others, large, unreachable(copy=large.copy)]
+    return [available(), unavailable(), unreachable(at=6.5), large, unreachable(copy=large.copy)]
 
 
 def put(record):

@@ -145,8 +145,7 @@ def rewriting():
         ("mutated", "mutates", AFTER, "rewritten in place"),
         ("mutated-last", "mutates", LAST, "the same, next to the downloader"),
     ):
-        settings = middleware(part, order, LEADS)
-        yield way(f"a-{name}", shows, through(base()), settings=settings)
+        yield way(f"a-{name}", shows, through(base()), settings=middleware(part, order, LEADS))
 
 
 def agents():

@@ -33,8 +33,7 @@ def around(stories, store):
             redis = RedisServer(folder)
             stack.callback(redis.stop)
             uri = redis.uri
-        web = stack.enter_context(ServerProcess(HERE / "server.py", stories))
-        yield folder, uri, web
+        yield folder, uri, stack.enter_context(ServerProcess(HERE / "server.py", stories))
 
 
 def told_by(process):

@@ -126,8 +126,7 @@ class Web:
                 host.is_probed = True
         await asyncio.sleep(seconds)
         if story.redirects is not None:
-            location = f"http://{story.redirects}:{self.port}{path}"
-            return 302, {"Location": location}, b""
+            return 302, {"Location": f"http://{story.redirects}:{self.port}{path}"}, b""
         return 200, {"Content-Type": "text/html"}, BODY
 
     async def until_refused(self, host):

@@ -120,8 +120,7 @@ class Usage:
             statements = statements_of(name, values_read, joined, None, HEADER)
         elif name == "x-robots-tag":
             for line in lines:
-                words = ",".join(parts_for_tokens(line, self.tokens))
-                statements += tags_in(words, line, HEADER)
+                statements += tags_in(",".join(parts_for_tokens(line, self.tokens)), line, HEADER)
         elif name in _TDM:
             statements = tdm_in(name, lines, HEADER)
         elif name == "link":

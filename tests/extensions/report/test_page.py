@@ -84,8 +84,7 @@ def test_the_page_sorts_and_searches_in_a_browser(tmp_path, page):
 
 def test_a_dropped_page_is_found_by_its_url(tmp_path, page):
     page.open(written(tmp_path, many(40)))
-    everything = page.run("document.body.innerText")
-    assert "https://site-13.example/page-5" not in everything  # folded up
+    assert "https://site-13.example/page-5" not in page.run("document.body.innerText")  # folded up
     page.run("document.querySelector('[data-table=dropped]').focus()")
     page.insert("site-13.example/page-5")
     assert len(column(page, 0, "dropped")) == 1
