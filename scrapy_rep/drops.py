@@ -76,8 +76,7 @@ class Tally:
 
     def table(self) -> str:
         """Return lines, an LF before each: the most frequent keys and their counts, and others."""
-        most = self._counts.most_common(_MAX_SHOWN)
-        rows = [(count, self._texts[key]) for key, count in most]
+        rows = [(count, self._texts[key]) for key, count in self._counts.most_common(_MAX_SHOWN)]
         others = self.total - sum(count for count, _ in rows)
         if others:
             rows.append((others, "others"))

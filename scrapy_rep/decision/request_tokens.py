@@ -50,6 +50,5 @@ class ProductTokens:
             settings = self._crawler.settings
             headers = Headers(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
             of_crawl = getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"])
-            agent = headers.get(b"User-Agent", of_crawl)
-            self._default = _tokens_of_header(agent or b"")
+            self._default = _tokens_of_header(headers.get(b"User-Agent", of_crawl) or b"")
         return self._default

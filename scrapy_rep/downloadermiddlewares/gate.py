@@ -262,8 +262,7 @@ class Gate:
 
     def give_back(self, request: Request, source: Source) -> Request:
         """Return a copy for the scheduler; drop what it would lose, as the crawl closes."""
-        is_lost = not self.stores_requests and source is not Source.DIRECT
-        if self.admission.is_closing and is_lost:
+        if self.admission.is_closing and not (self.stores_requests or source is Source.DIRECT):
             raise self.drop(request, CLOSING.with_origin(origin_of_request(request)))
         stats.count(self.crawler, stats.RETURNED)
         return copy_for_scheduler(request)

@@ -47,11 +47,11 @@ _READING: Final = 1.0
 """Maximum seconds for which the opening of the spider waits for the pauses."""
 _LONGEST: Final = 2.0
 """Seconds after which what waits here for a lookup, a delay or a pause goes back the first time."""
-_MOST_DECISIONS: Final = 3
-"""Number of decisions that may expire while a request waits for a place; then it keeps its place
-while the gate is asked, if that takes no longer than _IN_PLACE."""
+_DECISIONS: Final = 4
+"""Of so many decisions that expire while a request waits for a place, the last is made in its
+place, for at most _IN_PLACE, and twice as long each further time."""
 _IN_PLACE: Final = 0.5
-"""Seconds. The lookup goes on, and others take turns with the place."""
+"""Seconds."""
 
 
 class GivenBackError(Exception):
@@ -163,32 +163,34 @@ class Wire:
     async def _admit(self, request: Request, slot: str) -> None:
         """Return when ``request`` may be sent; else raise, without a place.
 
-        Ask the gate if the ticket does not fit; wait for a place; ask the hosts. When it returns,
-        the request has its place, and its turn where there is a delay or a pause, and the ticket
-        was valid after both, or was renewed with them.
+        Ask the gate if the ticket is not valid; wait for a place; ask the hosts. When it returns,
+        the request has its place, and its turn where there is a delay or a pause, and the ticket is
+        still valid.
         """
         deadline, decided, hold = self._monotonic() + _LONGEST, 0, None
         while True:
             ticket = ticket_of(request)
             # What its host holds is decided on again when it may be sent, not each time it asks.
-            may_ask = hold is None and decided < _MOST_DECISIONS
-            if may_ask and not self._is_valid(request, ticket):
+            asks = hold is None and not self._is_valid(request, ticket)
+            decided += asks
+            times, number = divmod(decided, _DECISIONS)
+            if asks and (number or host_of(request) in self._paused):
                 await self._ask_gate(request, ticket, deadline)
-                ticket, decided = ticket_of(request), decided + 1
+                ticket = ticket_of(request)
             began = self._monotonic()
             await self._places.wait(slot)
             if ticket is None:  # a subclass let it pass
                 return
             deadline += self._monotonic() - began
             try:
-                if hold is None and not may_ask and self._time() >= ticket.end:
-                    await self._ask_gate_in_place(request, ticket, deadline)
+                if asks and not number:
+                    await self._ask_gate_in_place(request, ticket, deadline, times)
                     if (ticket := ticket_of(request)) is None:
                         return
                 # The place, or the store, may have come late.
-                if hold is not None or self._time() < ticket.end:
+                if hold is not None or self._is_valid(request, ticket):
                     hold = await self._ask_hosts(request, ticket.delay)
-                    if hold is None and self._time() < ticket.end:
+                    if hold is None and self._is_valid(request, ticket):
                         return
             except BaseException:
                 self._places.leave(slot)
@@ -233,10 +235,18 @@ class Wire:
             if not has_agent:
                 returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
+        decided = ticket_of(request)
+        if decided and self._time() < decided.end and not self._is_valid(request, decided):
+            self.gate.drop_after_error(request, ValueError("it was changed after the decision"))
+            del request.meta[TICKET_KEY]  # a dry run
 
-    async def _ask_gate_in_place(self, request: Request, ticket: Ticket, deadline: float) -> None:
+    async def _ask_gate_in_place(
+        self, request: Request, ticket: Ticket, deadline: float, times: int
+    ) -> None:
+        if self._is_valid(request, ticket) or host_of(request) in self._paused:
+            return
         try:
-            await within(_IN_PLACE, self._ask_gate(request, ticket, deadline))
+            await within(_IN_PLACE * 2 ** (times - 1), self._ask_gate(request, ticket, deadline))
         except TimeoutError:
             request.meta[TICKET_KEY] = tuple(ticket)  # which has expired
 

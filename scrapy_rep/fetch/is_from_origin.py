@@ -153,8 +153,7 @@ def mitigation_in(response: Response) -> str | None:
 
 def _printable_host(url: str) -> str:
     """Return host and port of a URL, ``…`` if they may contain a password."""
-    authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
-    host = authority.rpartition("@")[2]
+    host = re.split(r"[/?#]", url.partition("://")[2] or url)[0].rpartition("@")[2]
     return host if _HOST(host) else "…"
 
 

@@ -296,8 +296,7 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> tuple[Rule, ...]:
 
     A word is an integer: twice the line number, plus one for ``Allow``.
     """
-    patterns = canonical_patterns(b"\n".join(values)).split("\n")
-    return tuple(map(_rule_of, patterns, words, values))
+    return tuple(map(_rule_of, canonical_patterns(b"\n".join(values)).split("\n"), words, values))
 
 
 def matching_rules(values: Sequence[bytes], words: Sequence[int], target: str) -> list[Rule]:

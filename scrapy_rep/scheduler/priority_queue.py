@@ -221,10 +221,8 @@ class RobotsAwarePriorityQueue(Queue):
             if not (busy := busy_slots(self._crawler, [lane.slot])):
                 return lane
             self._busy.update(busy)
-        return self._requests.busy_lane(sorted(self._busy, key=self._place_of_busy))
-
-    def _place_of_busy(self, slot: str) -> tuple[int, bool, str]:
-        return self._busy[slot], slot <= self._last, slot
+        order = sorted(self._busy, key=lambda slot: (self._busy[slot], slot <= self._last, slot))
+        return self._requests.busy_lane(order)
 
     def _source_if_free(self, lane: Lane) -> Source | None:
         """Return as what the next request of ``lane`` leaves; None if it waits from now on.

@@ -180,8 +180,7 @@ class _OwnTable(RobotsAwarePriorityQueue):
             self._move(lane, self._clock.monotonic() + _LATER, keep=size // 2)
 
     def take_all(self) -> list[Request]:
-        requests = self._requests.all_requests()
-        self._requests = RequestHeaps()
+        requests, self._requests = self._requests.all_requests(), RequestHeaps()
         return requests
 
     def count_deferred(self) -> tuple[int, bool]:

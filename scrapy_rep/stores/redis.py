@@ -183,8 +183,7 @@ class RedisStore:
         try:
             yield
         except ReadOnlyError:
-            why = "it is a read-only replica: REP_STORE must name the primary"
-            raise StoreError(why) from None
+            raise StoreError("it is a read-only replica: REP_STORE must name the primary") from None
         except (RedisError, OSError) as error:
             # What redis-py writes before the server's reason has the text of a script.
             reason = str(error).rpartition(" of pipeline caused error: ")[2]

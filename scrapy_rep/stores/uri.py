@@ -55,8 +55,7 @@ def make_write_behind(uri: str, memory_max_bytes: int) -> WriteBehind:
     Raises SettingsError if redis-py is required and isn't installed, or can't read the URI.
     """
     timeout = _options_in(uri)[0].get("timeout", 0.0)
-    store = make_store(uri, memory_max_bytes)
-    return WriteBehind(store, name=display_name(uri), timeout=timeout)
+    return WriteBehind(make_store(uri, memory_max_bytes), name=display_name(uri), timeout=timeout)
 
 
 def make_store(uri: str, memory_max_bytes: int) -> Store:

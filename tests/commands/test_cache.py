@@ -83,8 +83,7 @@ def test_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
 
 def test_cache_shows_no_raw_text_of_a_store(web, sqlite, robots_command, tmp_path):
     robots_command("check", *sqlite, web.site(robots(RULES)).url("/"))
-    origins = ["https://\x1b[31m.example", "no origin", ""]
-    for name in origins:
+    for name in ["https://\x1b[31m.example", "no origin", ""]:
         values = (name, b"j", b"")
         execute(tmp_path / "robots.sqlite", "INSERT INTO records VALUES (?, 1e9, ?, ?)", *values)
     run = robots_command("cache", "list", *sqlite)

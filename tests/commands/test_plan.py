@@ -87,8 +87,7 @@ def test_it_fails_above_a_limit(web, robots_command):
 @pytest.mark.real_process
 def test_what_is_known_is_told_when_it_is_ended(web, tmp_path):
     site, hanging = web.site(robots(RULES)), web.site(HANGS)
-    urls = [site.url("/1"), hanging.url("/")]
-    with started("plan", *urls, cwd=tmp_path) as process:
+    with started("plan", site.url("/1"), hanging.url("/"), cwd=tmp_path) as process:
         wait_until(lambda: hanging.robots_requests and site.robots_requests)
         process.send_signal(signal.SIGINT)
         wait_until(lambda: process.poll() is not None)

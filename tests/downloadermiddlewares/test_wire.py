@@ -125,6 +125,20 @@ def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     assert scene.sent == [(request, 0.0)]
 
 
+def test_what_a_subclass_changes_after_each_decision_is_dropped():
+    scene = Scene()
+
+    async def changes_it(request):
+        scene.allow(request, 60)
+        request.headers["User-Agent"] = f"bot{len(scene.sent)}"
+        request._set_url(request.url + "/x")
+
+    scene.gate.process_request = changes_it
+    scene.gate.drops.report = lambda *_, **__: None
+    assert "error" in str(scene.downloads(page(1), seconds=0).exception())
+    assert scene.sent == []
+
+
 def test_in_a_pause_nothing_waits_here_that_has_waited_here_for_a_delay():
     scene = Scene()
     scene.worker.knows_delay(delay=30)
@@ -201,24 +215,6 @@ def test_as_many_pages_are_on_the_wire_as_there_are_places():
     assert len(scene.sent) == 5
 
 
-def test_what_was_decided_at_the_wire_is_decided_again_if_its_place_comes_too_late():
-    scene, late = Slow(), page(1)
-    for n in range(2):
-        scene.allowed(n)
-    decided = []
-
-    async def for_a_second(request):
-        decided.append(scene.worker.time.now)
-        scene.allow(request, 1, delay=0.0)
-
-    scene.gate.process_request = for_a_second
-    scene.downloads(late, seconds=0)
-    scene.worker.time.advance(5)
-    scene.ends[0].set_result(None)
-    settle()
-    assert (decided, scene.sent[-1]) == ([0.0, 5.0], late)
-
-
 class Late(Slow):
     """A wire where the place of a request comes too late, until it is decided on with it."""
 
@@ -231,21 +227,22 @@ class Late(Slow):
         self.decided.append(self.worker.time.now)
         if len(self.decided) > 3:
             await self.in_place()
-        self.allow(request, 1, delay=0.0)
+        self.allow(request, 1, delay=0.0, own_dont_filter=False)
 
     async def in_place(self):
         """What the gate waits for then."""
 
     def runs(self):
-        for n in range(20):
+        for n in range(60):
             self.allowed(n)
             if n == 2:
-                self.downloads(self.late, seconds=0)
+                self.allow(self.late, 0, own_dont_filter=False)
+                self.starts(self.late)
             if n > 3:
                 self.worker.time.advance(5)
                 self.ends[n - 4].set_result(None)
                 settle()
-            if len(self.decided) > 3:
+            if self.late in self.sent:
                 break
 
 
@@ -253,7 +250,8 @@ def test_no_decision_is_older_than_the_place():
     scene = Late()
     scene.runs()
     assert scene.late in scene.sent
-    assert (len(scene.decided), scene.decided[-1]) == (4, scene.worker.time.now)
+    assert scene.decided == [0, 10, 25, 55]
+    assert scene.worker.time.now == 55
 
 
 def test_what_keeps_its_place_is_not_sent_in_a_pause_that_begins_meanwhile():
@@ -264,7 +262,7 @@ def test_what_keeps_its_place_is_not_sent_in_a_pause_that_begins_meanwhile():
 
     scene.in_place = pause
     scene.runs()
-    assert len(scene.decided) == 4
+    assert len(scene.decided) > 3
     assert scene.late not in scene.sent
 
 
@@ -273,9 +271,25 @@ def test_no_place_is_kept_for_a_long_lookup(monkeypatch):
     scene = Late()
     scene.in_place = asyncio.Event().wait
     scene.runs()
-    assert len(scene.decided) == 4
+    assert len(scene.decided) == 5  # the last time without a place
     assert scene.late not in scene.sent
     assert [end.done() for end in scene.ends].count(False) == 2
+
+
+def test_a_slow_decision_has_more_time_in_its_place_each_time(monkeypatch):
+    scene, seen = Late(), []
+
+    async def in_time(seconds, work):
+        seen.append(seconds)
+        if seconds < 4:
+            work.close()
+            raise TimeoutError
+        await work
+
+    monkeypatch.setattr(wire, "within", in_time)
+    scene.runs()
+    assert seen == [0.5, 1, 2, 4]
+    assert scene.late in scene.sent
 
 
 def test_a_robots_txt_takes_no_place():

@@ -53,8 +53,7 @@ def imports():
             if not inspect.isclass(value):
                 continue
             own = [c for c in value.__mro__ if c.__module__.startswith("scrapy_rep")]
-            members = sorted({m for c in own for m in vars(c) if not m.startswith("_")})
-            for member in members:
+            for member in sorted({m for c in own for m in vars(c) if not m.startswith("_")}):
                 static = inspect.getattr_static(value, member)
                 call = getattr(static, "__func__", static)
                 yield f"{module.__name__}.{name}.{member}{signature(call) if callable(call) else ''}"

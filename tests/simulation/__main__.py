@@ -49,8 +49,7 @@ def main():
     seeds = range(options.seeds)
     with Pool(options.jobs) as pool:
         tasks = ((seed, options.breakage, sizes) for seed in seeds)
-        results = pool.imap_unordered(run, tasks, 1 if options.requests else 20)
-        for violation, found in results:
+        for violation, found in pool.imap_unordered(run, tasks, 1 if options.requests else 20):
             counts.update(found)
             if violation:
                 failed += 1
