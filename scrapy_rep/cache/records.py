@@ -78,9 +78,8 @@ class Records:
     ) -> Record:
         """Return the record after a fetch that ended with ``outcome``."""
         record = self._policy.record_after(previous, origin, outcome, jitter=self._jitter())
-        if known.is_complete or record.unreachable_since is None:
-            return record
-        return replace(record, may_have_copy=True)
+        may_have_copy = record.unreachable_since is not None and not known.is_complete
+        return replace(record, may_have_copy=True) if may_have_copy else record
 
     def keep(self, record: Record) -> None:
         """Store a record that was fetched; or keep it in memory, if it is not to be stored."""
