@@ -212,10 +212,10 @@ class Worker:
             await self.world.loop.create_future()
 
     async def decide_again(self, request):
-        # The rules are known for the tokens of the crawl.
+        # The rules are known for the tokens of the crawl; the request has none.
         ticket = Ticket(*request.meta[TICKET_KEY])
         decision, delay = self.decided(request)
-        self.gate.let_pass(request, decision, ticket, delay)
+        self.gate.let_pass(request, decision._replace(tokens=None), ticket, delay)
 
     def decided(self, request):
         decision = self.decider.known_decision(Request(request.url))
