@@ -83,8 +83,8 @@ class Host:
 
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host or is under way, and the next may leave."""
-        is_idle = not self.waiting and self.under_way is None
-        return is_idle and max(self.next_to_leave, self.next_to_send) <= now
+        later = max(self.next_to_leave, self.next_to_send) > now
+        return not (later or self.waiting or self.under_way)
 
 
 @dataclass(eq=False, repr=False)

@@ -174,6 +174,7 @@ class Wire:
             asks = hold is None and not self._is_valid(request, ticket)
             decided += asks
             times, number = divmod(decided, _DECISIONS)
+            in_place = asks and not number
             if asks and (number or host_of(request) in self._paused):
                 await self._ask_gate(request, ticket, deadline)
                 ticket = ticket_of(request)
@@ -183,21 +184,21 @@ class Wire:
                 return
             deadline += self._monotonic() - began
             try:
-                if asks and not number:
+                if in_place:
                     await self._ask_gate_in_place(request, ticket, deadline, times)
                     if (ticket := ticket_of(request)) is None:
                         return
-                # The place, or the store, may have come late.
+                # The place may have come late, or the store, which is used in the place, too.
                 if hold is not None or self._is_valid(request, ticket):
                     hold = await self._ask_hosts(request, ticket.delay)
-                    if hold is None and self._is_valid(request, ticket):
+                    if hold is None and (in_place or self._is_valid(request, ticket)):
                         return
             except BaseException:
                 self._places.leave(slot)
                 raise
             self._places.leave(slot)
             if hold is not None:
-                decided = 0
+                decided = _DECISIONS - 1  # others wait for its turn
                 await self._wait(request, ticket, hold, deadline)
 
     async def _ask_hosts(self, request: Request, delay: float) -> Hold | None:
@@ -235,9 +236,9 @@ class Wire:
             if not has_agent:
                 returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
-        decided = ticket_of(request)
-        if decided and self._time() < decided.end and not self._is_valid(request, decided):
-            self.gate.drop_after_error(request, ValueError("it was changed after the decision"))
+        new = ticket_of(request)
+        if new is not None and not self._is_valid(request, new):
+            self.gate.drop_after_error(request, ValueError("changed, or kept, after the decision"))
             del request.meta[TICKET_KEY]  # a dry run
 
     async def _ask_gate_in_place(

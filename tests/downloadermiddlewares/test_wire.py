@@ -125,13 +125,13 @@ def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     assert scene.sent == [(request, 0.0)]
 
 
-def test_what_a_subclass_changes_after_each_decision_is_dropped():
+@pytest.mark.parametrize(("seconds", "path"), [(60, "/x"), (0, "")])
+def test_what_a_subclass_changes_or_keeps_after_each_decision_is_dropped(seconds, path):
     scene = Scene()
 
     async def changes_it(request):
-        scene.allow(request, 60)
-        request.headers["User-Agent"] = f"bot{len(scene.sent)}"
-        request._set_url(request.url + "/x")
+        scene.allow(request, seconds)
+        request._set_url(request.url + path)
 
     scene.gate.process_request = changes_it
     scene.gate.drops.report = lambda *_, **__: None
@@ -161,7 +161,7 @@ def test_what_the_host_holds_is_not_decided_on_again_until_it_may_be_sent():
     assert other.sends(first) is None
 
     async def for_a_second(request):
-        decided.append(scene.worker.time.now)
+        decided.append((scene.worker.time.now, scene.wire._places._all))
         scene.allow(request, 1, own_dont_filter=False)
 
     scene.gate.process_request = for_a_second
@@ -170,11 +170,11 @@ def test_what_the_host_holds_is_not_decided_on_again_until_it_may_be_sent():
     for _ in range(20):
         scene.worker.time.advance(1)
         settle()
-    assert (decided, scene.sent) == ([0.0], [])
+    assert (decided, scene.sent) == ([(0.0, 0)], [])
     other.answered(first)
     scene.worker.time.advance(1)
     settle()
-    assert (decided, scene.sent) == ([0.0, 21.0], [(request, 21.0)])
+    assert (decided, scene.sent) == ([(0.0, 0), (21.0, 1)], [(request, 21.0)])
 
 
 class Slow(Scene):
