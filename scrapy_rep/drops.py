@@ -154,8 +154,7 @@ class Drops:
     def _counts(self, reason: Reason) -> tuple[str, ...]:
         """Return the stats that count a drop. No site has forbidden what is unreachable."""
         if self._dry_run:
-            by_reason = stats.DRY_RUN_REASON_COUNT.format(reason=reason.value)
-            return stats.DRY_RUN_FORBIDDEN, by_reason
+            return stats.DRY_RUN_FORBIDDEN, stats.DRY_RUN_REASON_COUNT.format(reason=reason.value)
         if reason is Reason.UNREACHABLE:
             return (stats.UNREACHABLE_DROPPED,)
         return stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value)
