@@ -83,8 +83,8 @@ class Host:
 
     def is_over(self, now: float) -> bool:
         """Return whether nothing waits for the host or is under way, and the next may leave."""
-        later = max(self.next_to_leave, self.next_to_send) > now
-        return not (later or self.waiting or self.under_way)
+        is_later = max(self.next_to_leave, self.next_to_send) > now
+        return not (is_later or self.waiting or self.under_way)
 
 
 @dataclass(eq=False, repr=False)

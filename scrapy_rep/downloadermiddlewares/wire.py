@@ -48,10 +48,10 @@ _READING: Final = 1.0
 _LONGEST: Final = 2.0
 """Seconds after which what waits here for a lookup, a delay or a pause goes back the first time."""
 _DECISIONS: Final = 4
-"""Of so many decisions that expire while a request waits for a place, the last is made in its
-place, for at most _IN_PLACE, and twice as long each further time."""
+"""A decision may expire while its request waits for a place. Every fourth one is made while the
+request keeps its place."""
 _IN_PLACE: Final = 0.5
-"""Seconds."""
+"""Maximum seconds for which it keeps it the first time; each further time it is twice as long."""
 
 
 class GivenBackError(Exception):
@@ -188,7 +188,7 @@ class Wire:
                     await self._ask_gate_in_place(request, ticket, deadline, times)
                     if (ticket := ticket_of(request)) is None:
                         return
-                # The place may have come late, or the store, which is used in the place, too.
+                # Waiting for the place, or the store, may have taken too long.
                 if hold is not None or self._is_valid(request, ticket):
                     hold = await self._ask_hosts(request, ticket.delay)
                     if hold is None and (in_place or self._is_valid(request, ticket)):
@@ -198,7 +198,7 @@ class Wire:
                 raise
             self._places.leave(slot)
             if hold is not None:
-                decided = _DECISIONS - 1  # others wait for its turn
+                decided = _DECISIONS - 1  # the next one is made in its place
                 await self._wait(request, ticket, hold, deadline)
 
     async def _ask_hosts(self, request: Request, delay: float) -> Hold | None:
@@ -238,7 +238,7 @@ class Wire:
             raise GivenBackError(returned)
         new = ticket_of(request)
         if new is not None and not self._is_valid(request, new):
-            self.gate.drop_after_error(request, ValueError("changed, or kept, after the decision"))
+            self.gate.drop_after_error(request, ValueError("changed or delayed after the decision"))
             del request.meta[TICKET_KEY]  # a dry run
 
     async def _ask_gate_in_place(
