@@ -173,9 +173,8 @@ class Wire:
             # What its host holds is decided on again when it may be sent, not each time it asks.
             asks = hold is None and not self._is_valid(request, ticket)
             decided += asks
-            times, number = divmod(decided, _DECISIONS)
-            in_place = asks and not number
-            if asks and (number or host_of(request) in self._paused):
+            in_place = asks and decided % _DECISIONS == 0
+            if asks and (not in_place or host_of(request) in self._paused):
                 await self._ask_gate(request, ticket, deadline)
                 ticket = ticket_of(request)
             began = self._monotonic()
@@ -185,6 +184,7 @@ class Wire:
             deadline += self._monotonic() - began
             try:
                 if in_place:
+                    times = decided // _DECISIONS
                     await self._ask_gate_in_place(request, ticket, deadline, times)
                     if (ticket := ticket_of(request)) is None:
                         return
@@ -244,6 +244,7 @@ class Wire:
     async def _ask_gate_in_place(
         self, request: Request, ticket: Ticket, deadline: float, times: int
     ) -> None:
+        """Let the gate give a new ticket in at most a time that doubles with ``times``."""
         if self._is_valid(request, ticket) or host_of(request) in self._paused:
             return
         try:
