@@ -211,7 +211,19 @@ class Wire:
         return None if origin is None else await self._hosts.acquire(origin, request, delay)
 
     async def _ask_gate(self, request: Request, ticket: Ticket | None, deadline: float) -> None:
-        """Let the gate give a new ticket, or raise GivenBackError.
+        """Let the gate give a new ticket, or raise GivenBackError."""
+        for _ in range(2):  # a subclass may take long, and robots.txt expire meanwhile
+            await self._ask_gate_once(request, ticket, deadline)
+            new = ticket_of(request)
+            if new is None or self._is_valid(request, new):
+                return
+        self.gate.drop_after_error(request, ValueError("changed or delayed after the decision"))
+        del request.meta[TICKET_KEY]  # a dry run
+
+    async def _ask_gate_once(
+        self, request: Request, ticket: Ticket | None, deadline: float
+    ) -> None:
+        """Let the gate give a ticket, which may have expired when it comes.
 
         What takes long is given back, too, but only once, and only if it was decided on before: a
         subclass may exempt others, which have no ticket, slowly.
@@ -236,10 +248,6 @@ class Wire:
             if not has_agent:
                 returned.headers.pop(b"User-Agent", None)
             raise GivenBackError(returned)
-        new = ticket_of(request)
-        if new is not None and not self._is_valid(request, new):
-            self.gate.drop_after_error(request, ValueError("changed or delayed after the decision"))
-            del request.meta[TICKET_KEY]  # a dry run
 
     async def _ask_gate_in_place(
         self, request: Request, ticket: Ticket, deadline: float, times: int

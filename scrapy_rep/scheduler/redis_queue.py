@@ -43,8 +43,12 @@ from scrapy_rep.utils.text import counted
 _MOST_ROWS: Final = 1_000
 """Requests in the table of a worker. With so many, half of its longest lane goes to Redis."""
 _ENOUGH: Final = 20
-"""Requests in the table above which no others are taken while there is no room for a lookup: other
+"""Requests in the table above which fewer are taken while there is no room for a lookup: other
 workers may have some."""
+_MORE: Final = 200
+"""How many are taken each second then, up to half of _MOST_ROWS: some may be of known origins."""
+_TAKE_INTERVAL: Final = 0.1
+"""Seconds until some of these are taken."""
 _MOST_TAKEN: Final = 50
 """Requests that are taken in one pop if all have to wait, so that the loop goes on."""
 _MOST_CLAIMED: Final = 100
@@ -149,12 +153,21 @@ class _OwnTable(RobotsAwarePriorityQueue):
     def __init__(self, crawler: Crawler, waiting: _Waiting) -> None:
         super().__init__(crawler, FifoMemoryQueue, "")
         self._waiting = waiting
+        self._had_room = 0.0
+        """When another request was last taken without delay."""
 
-    @property
     def is_full(self) -> bool:
-        """Whether no other requests are taken for now."""
+        """Return whether no other requests are taken for now."""
+        now, size = self._clock.monotonic(), self._requests.size
         has_room = self._admission is None or self._admission.unknown.lookups.has_room
-        return self._requests.size >= _ENOUGH and not has_room
+        if has_room or size < _ENOUGH:
+            self._had_room = now
+            return False
+        if size < min(_MOST_ROWS / 2, _ENOUGH + _MORE * (now - self._had_room)):
+            return False
+        if size < _MOST_ROWS / 2:
+            self._set_timer(now + _TAKE_INTERVAL)
+        return True
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
@@ -267,7 +280,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
             if request is not None:
                 return request
             self._own.make_room()
-            taken = None if self._own.is_full else super().pop()
+            taken = None if self._own.is_full() else super().pop()
             if taken is None:
                 return None
             self._own.put(taken)

@@ -139,6 +139,18 @@ def test_what_a_subclass_changes_or_keeps_after_each_decision_is_dropped(seconds
     assert scene.sent == []
 
 
+def test_a_decision_that_expires_in_a_slow_subclass_is_made_once_more():
+    scene, lives = Scene(), iter([0, 60])
+
+    async def slow(request):
+        scene.allow(request, next(lives))
+
+    scene.gate.process_request = slow
+    request = page(1)
+    scene.downloads(request, seconds=0)
+    assert scene.sent == [(request, 0.0)]
+
+
 def test_in_a_pause_nothing_waits_here_that_has_waited_here_for_a_delay():
     scene = Scene()
     scene.worker.knows_delay(delay=30)

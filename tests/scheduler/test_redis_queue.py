@@ -324,11 +324,26 @@ def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
     redis, doors, queue, monkeypatch
 ):
     monkeypatch.setattr(redis_queue, "_ENOUGH", 4)
+    monkeypatch.setattr(redis_queue, "_MORE", 0)
     monkeypatch.setattr(Lookups, "has_room", False)
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
     fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
     assert drain(queue) == []
+    assert (queue._own._requests.size, redis.zcard("list:requests")) == (4, 5)
+
+
+def test_lookups_that_hang_hold_up_no_known_site(redis, doors, queue, monkeypatch):
+    monkeypatch.setattr(redis_queue, "_ENOUGH", 1)
+    monkeypatch.setattr(redis_queue, "_MORE", 1e9)
+    monkeypatch.setattr(redis_queue, "_MOST_ROWS", 8)
+    monkeypatch.setattr(Lookups, "has_room", False)
+    doors.seconds = {DOWN: None}
+    doors.crawler.engine.paused = True
+    for number in range(9):
+        fill(queue, f"{DOWN}/{number}", priority=-number)
+    fill(queue, f"{UP}/1", priority=-3)
+    assert drain(queue) == [f"{UP}/1"]
     assert (queue._own._requests.size, redis.zcard("list:requests")) == (4, 5)
 
 
