@@ -164,6 +164,4 @@ class Entry:
         rules = self._rules.get(tokens)
         if rules is not None:
             return rules.rules.verdict_for(target)
-        if target == ROBOTSTXT:
-            return ALLOWED_ROBOTSTXT
-        return self._verdict
+        return ALLOWED_ROBOTSTXT if target == ROBOTSTXT else self._verdict

@@ -134,10 +134,6 @@ def _without_dot_segments_and_slash(path: str) -> str:
     return whole[:-1] or "/" if path.endswith(("/.", "/..")) else whole
 
 
-def _with_escapes_undone(target: str) -> str:
-    return canonical_target(quote(unquote_to_bytes(target), safe=f"{_RESERVED}?"))
-
-
 def _with_some_escapes_undone(target: str) -> str:
     path, question, query = target.partition("?")
     path = _UNDONE_IN_PATHS(lambda escape: unquote(escape[0]), path)
@@ -151,7 +147,7 @@ _CHANGES: Final[tuple[tuple[str, _Change], ...]] = (
     ("/.", _in_path(without_dot_segments)),
     ("/.", _in_path(_without_dot_segments_and_slash)),
     ("%", _with_some_escapes_undone),
-    ("%", _with_escapes_undone),
+    ("%", lambda target: canonical_target(quote(unquote_to_bytes(target), safe=f"{_RESERVED}?"))),
     ("%5C", lambda target: target.replace("%5C", "/")),  # a backslash
     (";", _in_path(lambda path: re.sub(";[^/]*", "", path))),
     ("/.", _in_path(without_dot_segments)),

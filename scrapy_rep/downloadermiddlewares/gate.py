@@ -185,11 +185,9 @@ class Gate:
         """Return whether the admission is asked here: else a queue did, or the wire will."""
         verdict, entry, origin = decision.verdict, decision.entry, decision.origin
         is_asked_elsewhere = source in AGAIN or (source in QUEUED and self.admission.queues)
-        if self.dry_run is not None or is_asked_elsewhere:
+        if self.dry_run is not None or is_asked_elsewhere or entry is None or origin is None:
             return False
-        if verdict is None or not verdict.allowed or entry is None or origin is None:
-            return False
-        return not self.hosts.is_dropping(origin.host)
+        return bool(verdict and verdict.allowed) and not self.hosts.is_dropping(origin.host)
 
     def _finish(
         self, request: Request, decision: Decision, ticket: Ticket, source: Source

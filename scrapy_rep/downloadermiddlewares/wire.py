@@ -184,8 +184,7 @@ class Wire:
             deadline += self._monotonic() - began
             try:
                 if in_place:
-                    times = decided // _DECISIONS
-                    await self._ask_gate_in_place(request, ticket, deadline, times)
+                    await self._ask_gate_in_place(request, ticket, deadline, decided)
                     if (ticket := ticket_of(request)) is None:
                         return
                 # Waiting for the place, or the store, may have taken too long.
@@ -213,16 +212,14 @@ class Wire:
     async def _ask_gate(self, request: Request, ticket: Ticket | None, deadline: float) -> None:
         """Let the gate give a new ticket, or raise GivenBackError."""
         for _ in range(2):  # a subclass may take long, and robots.txt expire meanwhile
-            await self._ask_gate_once(request, ticket, deadline)
+            await self._ask_once(request, ticket, deadline)
             new = ticket_of(request)
             if new is None or self._is_valid(request, new):
                 return
         self.gate.drop_after_error(request, ValueError("changed or delayed after the decision"))
         del request.meta[TICKET_KEY]  # a dry run
 
-    async def _ask_gate_once(
-        self, request: Request, ticket: Ticket | None, deadline: float
-    ) -> None:
+    async def _ask_once(self, request: Request, ticket: Ticket | None, deadline: float) -> None:
         """Let the gate give a ticket, which may have expired when it comes.
 
         What takes long is given back, too, but only once, and only if it was decided on before: a
@@ -250,13 +247,14 @@ class Wire:
             raise GivenBackError(returned)
 
     async def _ask_gate_in_place(
-        self, request: Request, ticket: Ticket, deadline: float, times: int
+        self, request: Request, ticket: Ticket, deadline: float, decided: int
     ) -> None:
-        """Let the gate give a new ticket in at most a time that doubles with ``times``."""
+        """Let the gate give a new ticket, the ``decided``-th, in a time that doubles each time."""
         if self._is_valid(request, ticket) or host_of(request) in self._paused:
             return
         try:
-            await within(_IN_PLACE * 2 ** (times - 1), self._ask_gate(request, ticket, deadline))
+            seconds = _IN_PLACE * 2 ** (decided // _DECISIONS - 1)
+            await within(seconds, self._ask_gate(request, ticket, deadline))
         except TimeoutError:
             request.meta[TICKET_KEY] = tuple(ticket)  # which has expired
 

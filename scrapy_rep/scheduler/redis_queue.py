@@ -163,11 +163,8 @@ class _OwnTable(RobotsAwarePriorityQueue):
         if has_room or size < _ENOUGH:
             self._had_room = now
             return False
-        if size < min(_MOST_ROWS / 2, _ENOUGH + _MORE * (now - self._had_room)):
-            return False
-        if size < _MOST_ROWS / 2:
-            self._set_timer(now + _TAKE_INTERVAL)
-        return True
+        self._set_timer(now + _TAKE_INTERVAL)
+        return size >= min(_MOST_ROWS / 2, _ENOUGH + _MORE * (now - self._had_room))
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
@@ -276,8 +273,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
             return None
         self._own.take_due()
         for _ in range(_MOST_TAKEN):
-            request = self._own.pop()
-            if request is not None:
+            if (request := self._own.pop()) is not None:
                 return request
             self._own.make_room()
             taken = None if self._own.is_full() else super().pop()

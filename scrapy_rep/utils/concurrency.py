@@ -57,8 +57,7 @@ class Promise(Generic[T]):
     def is_done(self) -> bool:
         """Whether a value or an error was set, or the waiting coroutine was cancelled."""
         future = self._future
-        is_done = future.called if isinstance(future, Deferred) else future.done()
-        return self.is_set or is_done
+        return self.is_set or (future.called if isinstance(future, Deferred) else future.done())
 
     def set_result(self, value: T) -> None:
         """Set the value. No effect if ``is_done``."""
@@ -183,10 +182,8 @@ class Background:
 
     def _remove(self, _: object, task: Deferred[object]) -> None:
         self._tasks.discard(task)
-        if not self._tasks:
-            ended, self._ended = self._ended, []
-            for waiter in ended:
-                waiter.set_result(None)
+        while self._ended and not self._tasks:
+            self._ended.pop(0).set_result(None)
 
 
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:

@@ -42,10 +42,9 @@ def integer(unit: str, low: int) -> Reader:
 
     def read(value: Any) -> int:
         found = int(value)
-        if not isinstance(value, str) and value != found:
-            raise ValueError
+        is_whole = isinstance(value, str) or value == found
         # As a float: one that is too large for that raises OverflowError.
-        if isinstance(value, bool) or float(found) < low:
+        if isinstance(value, bool) or not is_whole or float(found) < low:
             raise ValueError
         return found
 

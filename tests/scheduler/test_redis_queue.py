@@ -320,31 +320,16 @@ def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkey
     assert redis.keys("*") == []
 
 
-def test_a_worker_leaves_others_their_part_while_no_lookup_can_begin(
-    redis, doors, queue, monkeypatch
-):
-    monkeypatch.setattr(redis_queue, "_ENOUGH", 4)
-    monkeypatch.setattr(redis_queue, "_MORE", 0)
-    monkeypatch.setattr(Lookups, "has_room", False)
-    doors.seconds = {DOWN: None}
-    doors.crawler.engine.paused = True
-    fill(queue, *(f"{DOWN}/{number}" for number in range(9)))
-    assert drain(queue) == []
-    assert (queue._own._requests.size, redis.zcard("list:requests")) == (4, 5)
-
-
-def test_lookups_that_hang_hold_up_no_known_site(redis, doors, queue, monkeypatch):
-    monkeypatch.setattr(redis_queue, "_ENOUGH", 1)
-    monkeypatch.setattr(redis_queue, "_MORE", 1e9)
-    monkeypatch.setattr(redis_queue, "_MOST_ROWS", 8)
+@pytest.mark.parametrize(("more", "popped", "rows"), [(0, [], 4), (1e9, [f"{UP}/4"], 6)])
+def test_while_lookups_hang_few_others_are_taken(doors, queue, monkeypatch, more, popped, rows):
+    for name, value in (("_ENOUGH", 4), ("_MORE", more), ("_MOST_ROWS", 12)):
+        monkeypatch.setattr(redis_queue, name, value)
     monkeypatch.setattr(Lookups, "has_room", False)
     doors.seconds = {DOWN: None}
     doors.crawler.engine.paused = True
     for number in range(9):
-        fill(queue, f"{DOWN}/{number}", priority=-number)
-    fill(queue, f"{UP}/1", priority=-3)
-    assert drain(queue) == [f"{UP}/1"]
-    assert (queue._own._requests.size, redis.zcard("list:requests")) == (4, 5)
+        fill(queue, f"{UP if number == 4 else DOWN}/{number}", priority=-number)
+    assert (drain(queue), queue._own._requests.size) == (popped, rows)
 
 
 def test_without_the_middleware_nothing_waits(redis):

@@ -42,9 +42,8 @@ class Part(OfCrawler):
 
     async def process_request(self, request):
         url = urlsplit(request.url)
-        if url.path == "/robots.txt" or url.hostname not in self.told["hosts"]:
-            return None
-        if number_of(request) % self.every not in self.of:
+        is_other = url.path == "/robots.txt" or url.hostname not in self.told["hosts"]
+        if is_other or number_of(request) % self.every not in self.of:
             return None
         return await self.does(request, self.told["hosts"][url.hostname])
 
