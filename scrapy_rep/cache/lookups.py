@@ -93,7 +93,7 @@ class Lookups:
 
     A lookup waits for one of ``permits`` places (``_waiting``). When it has one it is under way: it
     waits for the reading (``_to_read``), for its lease, or for its fetch. It gives up the place if
-    the fetch is slow (``_slow``), or another worker fetches: then it begins again.
+    the fetch is slow (``slow``), or another worker fetches: then it begins again.
     """
 
     cache: Cache
@@ -128,7 +128,7 @@ class Lookups:
         self._to_read: list[Lookup] = []
         """Those that read the store together, ``read_after`` seconds after the first began."""
         self._under_way: set[Lookup] = set()
-        self._slow: set[Lookup] = set()
+        self.slow: set[Lookup] = set()
         """Those whose fetch takes long, at most ``_max_slow``."""
         self._max_slow = max(0.0, _max_open_files() / 2 - self.permits)
         policy = self.cache.policy
@@ -239,19 +239,19 @@ class Lookups:
 
     def _make_slow(self, lookup: Lookup) -> None:
         """Let another lookup begin in place of one whose fetch takes long, at most _max_slow."""
-        if len(self._slow) >= self._max_slow:
+        if len(self.slow) >= self._max_slow:
             lookup.timer = self.clock.call_later(_SLOW, self._make_slow, lookup)
             return
         # Alone it fetches without a lease, but by now another worker may have come.
         if not lookup.has_lease:
             self.store.put(self._claim(lookup))
         self._stop_counting(lookup)
-        self._slow.add(lookup)
+        self.slow.add(lookup)
 
     def _stop_counting(self, lookup: Lookup) -> None:
         if lookup.timer is not None:
             lookup.timer.cancel()
-        self._slow.discard(lookup)
+        self.slow.discard(lookup)
         if lookup not in self._under_way:
             return
         self._under_way.remove(lookup)

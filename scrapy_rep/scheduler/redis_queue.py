@@ -43,12 +43,10 @@ from scrapy_rep.utils.text import counted
 _MOST_ROWS: Final = 1_000
 """Requests in the table of a worker. With so many, half of its longest lane goes to Redis."""
 _ENOUGH: Final = 20
-"""Requests in the table above which fewer are taken while there is no room for a lookup: other
-workers may have some."""
-_MORE: Final = 200
-"""How many are taken each second then, up to half of _MOST_ROWS: some may be of known origins."""
-_TAKE_INTERVAL: Final = 0.1
-"""Seconds until some of these are taken."""
+"""Unknown origins in the table above which no other requests are taken while there is no room for a
+lookup: other workers may have some."""
+_MORE: Final = 4
+"""How many more for each lookup that takes long: what comes next may be of a known origin."""
 _MOST_TAKEN: Final = 50
 """Requests that are taken in one pop if all have to wait, so that the loop goes on."""
 _MOST_CLAIMED: Final = 100
@@ -153,18 +151,15 @@ class _OwnTable(RobotsAwarePriorityQueue):
     def __init__(self, crawler: Crawler, waiting: _Waiting) -> None:
         super().__init__(crawler, FifoMemoryQueue, "")
         self._waiting = waiting
-        self._had_room = 0.0
-        """When another request was last taken without delay."""
 
+    @property
     def is_full(self) -> bool:
-        """Return whether no other requests are taken for now."""
-        now, size = self._clock.monotonic(), self._requests.size
-        has_room = self._admission is None or self._admission.unknown.lookups.has_room
-        if has_room or size < _ENOUGH:
-            self._had_room = now
+        """Whether no other requests are taken for now."""
+        if self._admission is None:
             return False
-        self._set_timer(now + _TAKE_INTERVAL)
-        return size >= min(_MOST_ROWS / 2, _ENOUGH + _MORE * (now - self._had_room))
+        lookups = self._admission.unknown.lookups
+        most = min(_ENOUGH + _MORE * len(lookups.slow), _MOST_ROWS / 2)
+        return len(self._requests.unknown) >= most and not lookups.has_room
 
     def put(self, request: Request, since: float = 0.0) -> None:
         """Add a request; ``since`` is when it was deferred, in seconds since the epoch, or 0."""
@@ -276,7 +271,7 @@ class _HoldingRedisQueue(Base):  # type: ignore[misc] # Base has no types
             if (request := self._own.pop()) is not None:
                 return request
             self._own.make_room()
-            taken = None if self._own.is_full() else super().pop()
+            taken = None if self._own.is_full else super().pop()
             if taken is None:
                 return None
             self._own.put(taken)

@@ -63,7 +63,8 @@ class RequestHeaps:
         self._ready = _SortedLanes()
         self._due: list[tuple[float, int, _Heap]] = []
         """A heap. An entry is outdated if its lane waits until another time, or is ready."""
-        self._unknown: OrderedDict[Lane, None] = OrderedDict()
+        self.unknown: OrderedDict[Lane, None] = OrderedDict()
+        """The lanes that wait for a lookup that has not begun."""
 
     @property
     def lanes(self) -> int:
@@ -112,7 +113,7 @@ class RequestHeaps:
         self._set_unready(heap)
         heap.until = None
         del self._heaps[lane]
-        self._unknown.pop(lane, None)
+        self.unknown.pop(lane, None)
         if lane.origin is not None:
             heaps = self._by_origin[lane.origin]
             heaps.remove(heap)
@@ -172,17 +173,17 @@ class RequestHeaps:
     def set_unknown(self, lane: Lane) -> None:
         """Let ``lane`` wait for the lookup of its origin, and ``next_unknown`` return that."""
         self.set_waiting(lane, math.inf)
-        self._unknown[lane] = None
+        self.unknown[lane] = None
 
     def next_unknown(self) -> Lane | None:
         """Return the lane that was set unknown first, each time another."""
-        return self._unknown.popitem(last=False)[0] if self._unknown else None
+        return self.unknown.popitem(last=False)[0] if self.unknown else None
 
     def wake(self, origin: Origin) -> bool:
         """Make the lanes of ``origin`` ready; return whether any has waited."""
         waiting = [each for each in self._by_origin.get(origin, ()) if each.until is not None]
         for heap in waiting:
-            self._unknown.pop(heap.lane, None)
+            self.unknown.pop(heap.lane, None)
             self._set_ready(heap)
         return bool(waiting)
 

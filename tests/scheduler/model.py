@@ -451,7 +451,7 @@ class Model:
             if heap.rank is not None:
                 assert heap.rank in itertools.chain(*requests._ready._blocks)
         return [
-            (lane, heap.until, lane in requests._unknown) for lane, heap in requests._heaps.items()
+            (lane, heap.until, lane in requests.unknown) for lane, heap in requests._heaps.items()
         ]
 
     def come_to_an_end(self):
