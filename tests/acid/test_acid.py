@@ -48,10 +48,7 @@ def test_scrapy_rep_keeps_every_story(tmp_path):
 @has_loopback
 @pytest.mark.parametrize(
     ("command", "kept"),
-    [
-        ([sys.executable, "-c", "", "{start}"], []),
-        ([*OURS, "-s", "ADDONS={}"], NAMES[-1:]),
-    ],
+    [([sys.executable, "-c", "", "{start}"], []), ([*OURS, "-s", "ADDONS={}"], NAMES[-1:])],
     ids=["sends nothing", "asks for no robots.txt"],
 )
 def test_who_does_not_look_keeps_none(tmp_path, command, kept):
