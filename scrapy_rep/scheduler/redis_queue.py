@@ -42,7 +42,7 @@ from scrapy_rep.utils.text import counted
 
 _MOST_ROWS: Final = 1_000
 """Requests in the table of a worker. With so many, half of its longest lane goes to Redis."""
-_ENOUGH: Final = 20
+_ENOUGH: Final = 4
 """Unknown origins in the table above which no other requests are taken while there is no room for a
 lookup: other workers may have some."""
 _MORE: Final = 4
