@@ -321,7 +321,7 @@ def test_a_table_that_is_full_holds_up_no_other_site(redis, doors, queue, monkey
 
 
 @pytest.mark.parametrize(("slow", "popped", "rows"), [(0, [], 4), (9, [f"{UP}/4"], 6)])
-def test_while_lookups_hang_few_others_are_taken(doors, queue, monkeypatch, slow, popped, rows):
+def test_while_lookups_hang_few_are_taken(redis, doors, queue, monkeypatch, slow, popped, rows):
     for name, value in (("_ENOUGH", 4), ("_MOST_ROWS", 12)):
         monkeypatch.setattr(redis_queue, name, value)
     monkeypatch.setattr(Lookups, "has_room", False)
@@ -331,6 +331,7 @@ def test_while_lookups_hang_few_others_are_taken(doors, queue, monkeypatch, slow
     for number, site in enumerate([*sites[:4], UP, *sites[4:]]):
         fill(queue, f"{site}/{number}", priority=-number)
     assert (drain(queue), queue._own._requests.size) == (popped, rows)
+    assert redis.zcard("list:requests") == 9 - len(popped) - rows
 
 
 def test_without_the_middleware_nothing_waits(redis):
